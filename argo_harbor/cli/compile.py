@@ -1,0 +1,155 @@
+"""`argo-harbor compile`: a suite and a request become a workflow that `argo submit` takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from argo_harbor.cli import options, output
+from argo_harbor.cli.options import Request, Source
+from argo_harbor.errors import Refused, UsageError
+
+if TYPE_CHECKING:
+    from argo_harbor.cli.request import Planned
+
+
+def compile_suite(
+    harbor_dir: options.HarborDir = None,
+    taskset: options.TasksetRef = None,
+    tasks: options.Tasks = None,
+    list_tasks: options.ListTasks = False,
+    skip_refused: options.SkipRefused = False,
+    agent: options.Agent = None,
+    spec_file: options.SpecFile = None,
+    overrides: options.Set = None,
+    canary: options.Canary = None,
+    sandbox_profile: options.SandboxProfile = None,
+    cpus: options.Cpus = None,
+    memory_mb: options.MemoryMb = None,
+    storage_mb: options.StorageMb = None,
+    folder: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            metavar="DIR",
+            help="Output folder; `-` prints only the workflow. Default: ./<taskset>-compiled.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    kind: Annotated[
+        Literal["workflow", "workflowtemplate", "cronworkflow"],
+        typer.Option("--as", help="What to write.", rich_help_panel="Output"),
+    ] = "workflow",
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            "--schedule",
+            metavar="CRON",
+            help="When a cronworkflow starts, e.g. '0 3 * * *'.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    platform: options.PlatformFile = None,
+    store: options.StoreDir = None,
+    as_json: options.Json = False,
+) -> None:
+    """Compile a suite to an Argo workflow, offline."""
+    from argo_harbor.cli import request
+    from argo_harbor.cli.suite import print_tasks
+    from argo_harbor.engines.where import local_store
+
+    source = Source(harbor_dir=harbor_dir, taskset=taskset, tasks=tasks)
+    found = request.read_taskset(source, local_store(store))
+    if list_tasks:
+        print_tasks(found, as_json=as_json)
+        return
+    if (schedule is not None) != (kind == "cronworkflow"):
+        raise UsageError("bad_usage", "--schedule and --as cronworkflow go together", "give both or neither")
+    planned = request.make_plan(
+        Request(
+            agent=agent,
+            spec_file=spec_file,
+            overrides=tuple(overrides or ()),
+            canary=canary,
+            profile=sandbox_profile,
+            cpus=cpus,
+            memory_mb=memory_mb,
+            storage_mb=storage_mb,
+            platform=platform,
+            skip_refused=skip_refused,
+        ),
+        found,
+    )
+    _write(planned, folder, kind=kind, schedule=schedule, as_json=as_json)
+
+
+def _write(planned: Planned, folder: str | None, *, kind: str, schedule: str | None, as_json: bool) -> None:
+    from argo_harbor.cli.compiled import write_compiled
+    from argo_harbor.planning.argo import argo_findings
+    from argo_harbor.workflow import compile_workflow, to_yaml
+
+    refused = argo_findings(planned.plan)
+    if refused:
+        raise Refused.of(refused)
+    objects = compile_workflow(planned.plan, kind=kind, schedule=schedule)
+    if folder == "-":
+        if as_json:
+            raise UsageError("bad_usage", "-o - and --json both want stdout", "leave one of them out")
+        if len(objects) > 1:
+            raise Refused(
+                "compile_split",
+                f"the workflow is too large for one object and has {len(objects) - 1} parts",
+                "name a folder with -o DIR, or select fewer tasks",
+            )
+        output.warnings(planned.taskset.warnings)
+        print(to_yaml(objects[0]), end="", flush=True)
+        return
+    target = Path(folder) if folder else Path(f"{planned.taskset.name}-compiled")
+    files = write_compiled(planned.plan, objects, target)
+    if as_json:
+        from argo_harbor.model.documents import CompileDocument
+
+        output.document(CompileDocument.of(planned.plan, files=files, warnings=planned.taskset.warnings))
+        return
+    output.warnings(planned.taskset.warnings)
+    _print(planned, target, parts=len(objects) - 1)
+
+
+def _print(planned: Planned, target: Path, *, parts: int) -> None:
+    plan = planned.plan
+    rows = []
+    for entry in plan.head.tasks:
+        if entry.skipped is not None:
+            rows.append([str(entry.index), entry.name, f"skipped: {entry.skipped.code}", "", "", "", ""])
+            continue
+        part = plan.part(entry.index)
+        request = part.resources.agent.request
+        image = part.images.agent
+        rows.append(
+            [
+                str(entry.index),
+                entry.name,
+                f"build {image.key[:12]}" if image.kind == "build" else image.reference,
+                f"{output.amount(request.cpus)} cpu",
+                output.size(request.memory_mb),
+                part.rules.network_class + (" (narrowed)" if part.rules.narrowed else ""),
+                output.duration(part.outer_seconds),
+            ]
+        )
+    head = plan.head
+    output.table(
+        ["#", "Task", "Image", "CPU", "Memory", "Network", "At most"],
+        rows,
+        right=["#", "CPU", "Memory", "At most"],
+    )
+    cap = f"{head.limits.cap} at once"
+    trials = len(head.running) * head.n_attempts
+    output.line(
+        f"\n{len(head.running)} tasks, {trials} trials ({cap}), agent {head.agent.name}, profile {head.profile.name}, "
+        f"time budget {output.duration(head.limits.timeout_seconds)}"
+    )
+    split = f" and {parts} parts" if parts else ""
+    output.line(f"Wrote {target / 'workflow.yaml'}{split}")
+    output.line(f"Plan {plan.digest}")

@@ -1,0 +1,41 @@
+"""`argo-harbor config`: every setting in force and where it came from."""
+
+from __future__ import annotations
+
+import typer
+
+from argo_harbor.cli import options, output
+from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
+
+app = typer.Typer(
+    cls=GroupedCommands, no_args_is_help=True, rich_markup_mode=None, help="Show the settings in force."
+)
+
+
+@app.callback()
+def group() -> None:
+    """Show the settings in force."""
+
+
+@app.command(cls=GroupedOptions)
+def show(
+    platform: options.PlatformFile = None, store: options.StoreDir = None, as_json: options.Json = False
+) -> None:
+    """Show every setting in force and where it came from."""
+    from argo_harbor.engines.where import store_root
+    from argo_harbor.model.documents import ConfigDocument, SettingLine
+    from argo_harbor.settings.overview import settings_in_force
+
+    root, origin = store_root(store)
+    rows = [("store", str(root), origin), ("engine", "local", "default")]
+    rows += [(item.key, item.value, item.source) for item in settings_in_force(platform)]
+    if as_json:
+        output.document(
+            ConfigDocument(
+                settings=tuple(
+                    SettingLine(key=key, value=value, source=source) for key, value, source in rows
+                )
+            )
+        )
+        return
+    output.table(["Setting", "Value", "From"], rows)

@@ -1,0 +1,90 @@
+"""The `argo-harbor` program: its commands, and how every error leaves it.
+
+Command modules import only what their signatures need; the work is imported when a command runs, so that
+`--help` starts fast.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from argo_harbor.cli import compile as compile_command
+from argo_harbor.cli import config, profiles, runs, submit
+from argo_harbor.cli.grouped import GroupedCommands
+from argo_harbor.errors import EXIT_INTERRUPTED, EXIT_OK, HarborError, UsageError
+
+app = typer.Typer(
+    name="argo-harbor",
+    cls=GroupedCommands,
+    help="Run Harbor task suites on Argo Workflows, or on one machine.",
+    epilog="Start with: argo-harbor runs submit --harbor-dir SUITE --agent oracle",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("compile", rich_help_panel="Plan")(compile_command.compile_suite)
+runs_app = typer.Typer(
+    cls=GroupedCommands, no_args_is_help=True, rich_markup_mode=None, help="Submit, follow and use runs."
+)
+runs_app.command("submit", rich_help_panel="Start")(submit.submit)
+runs.register(runs_app)
+app.add_typer(runs_app, name="runs", rich_help_panel="Run")
+app.add_typer(profiles.app, name="profiles", rich_help_panel="Limits and settings")
+app.add_typer(config.app, name="config", rich_help_panel="Limits and settings")
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    if version:
+        from argo_harbor import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Entry point: runs a command and turns every error a user can meet into code, message and hint."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit status."""
+    from argo_harbor.cli import output
+
+    as_json = "--json" in arguments
+    try:
+        result = app(args=arguments, prog_name="argo-harbor", standalone_mode=False)
+    except HarborError as problem:
+        output.error(problem, as_json=as_json)
+        return problem.exit_status
+    except typer.Abort:
+        return EXIT_INTERRUPTED
+    except KeyboardInterrupt:
+        output.note("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): nothing more can be said, and Python must not try at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+    except typer.TyperException as problem:
+        usage = _usage(problem)
+        output.error(usage, as_json=as_json)
+        return usage.exit_status
+    return result if isinstance(result, int) else EXIT_OK
+
+
+def _usage(problem: typer.TyperException) -> UsageError:
+    """What typer found wrong with the command line, as an error of ours."""
+    command = getattr(getattr(problem, "ctx", None), "command_path", "argo-harbor")
+    code = "unknown_flag_value" if isinstance(problem, typer.BadParameter) else "bad_usage"
+    return UsageError(code, problem.format_message(), f"see {command} --help")

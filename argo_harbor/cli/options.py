@@ -1,0 +1,144 @@
+"""Options that several commands share, so that one flag means one thing everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_SOURCE = "Tasks"
+_AGENT = "Agent and request"
+_SANDBOX = "Sandbox (agent's only; not with --spec-file)"
+_WHERE = "Where"
+
+HarborDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--harbor-dir", metavar="DIR", help="A suite of Harbor tasks, or one task.", rich_help_panel=_SOURCE
+    ),
+]
+TasksetRef = Annotated[
+    str | None,
+    typer.Option(
+        "--taskset",
+        metavar="NAME#DIGEST",
+        help="A taskset published earlier; 12 characters of the digest suffice.",
+        rich_help_panel=_SOURCE,
+    ),
+]
+Tasks = Annotated[
+    str | None,
+    typer.Option(
+        "--tasks",
+        metavar="LIST",
+        help="Indexes, names or globs, comma-separated. Default: all.",
+        rich_help_panel=_SOURCE,
+    ),
+]
+ListTasks = Annotated[
+    bool,
+    typer.Option("--list-tasks", help="Print indexes and names, and exit.", rich_help_panel=_SOURCE),
+]
+SkipRefused = Annotated[
+    bool,
+    typer.Option(
+        "--skip-refused",
+        help="Run the other tasks when some are refused; the refused ones count as missing.",
+        rich_help_panel=_SOURCE,
+    ),
+]
+Agent = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        help="A built-in Harbor agent; `oracle` and `nop` call no model.",
+        rich_help_panel=_AGENT,
+    ),
+]
+SpecFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--spec-file", metavar="FILE", help="Request file: JSON, YAML or TOML.", rich_help_panel=_AGENT
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-O",
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override one value of the request, e.g. spec.target.n_attempts=3. Repeatable.",
+        rich_help_panel=_AGENT,
+    ),
+]
+Canary = Annotated[
+    int | None,
+    typer.Option(
+        "--canary",
+        metavar="N",
+        min=0,
+        help="Run N tasks of every kind first, the rest only if the platform held.",
+        rich_help_panel=_AGENT,
+    ),
+]
+SandboxProfile = Annotated[
+    str | None,
+    typer.Option(
+        "--sandbox-profile", metavar="NAME", help="Limits set by the admin.", rich_help_panel=_SANDBOX
+    ),
+]
+Cpus = Annotated[float | None, typer.Option("--cpus", metavar="N", rich_help_panel=_SANDBOX, help="CPUs.")]
+MemoryMb = Annotated[
+    int | None, typer.Option("--memory-mb", metavar="MB", rich_help_panel=_SANDBOX, help="Memory.")
+]
+StorageMb = Annotated[
+    int | None, typer.Option("--storage-mb", metavar="MB", rich_help_panel=_SANDBOX, help="Disk.")
+]
+PlatformFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--platform",
+        metavar="FILE",
+        help="Platform file; else $ARGO_HARBOR_PLATFORM, else the built-in platform.",
+        rich_help_panel=_WHERE,
+    ),
+]
+StoreDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        help="Local store; else $ARGO_HARBOR_STORE, else ~/.local/share/argo-harbor.",
+        rich_help_panel=_WHERE,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run id, or `last`.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Which tasks a command works on."""
+
+    harbor_dir: Path | None = None
+    taskset: str | None = None
+    tasks: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Which run a command plans."""
+
+    agent: str | None = None
+    spec_file: Path | None = None
+    overrides: tuple[str, ...] = ()
+    canary: int | None = None
+    profile: str | None = None
+    cpus: float | None = None
+    memory_mb: int | None = None
+    storage_mb: int | None = None
+    platform: Path | None = None
+    skip_refused: bool = False

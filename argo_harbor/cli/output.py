@@ -1,0 +1,114 @@
+"""What the commands print: tables and lines for people, one JSON document for programs.
+
+stdout carries results, stderr progress and errors. With `--json` stdout is exactly one document.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from argo_harbor.errors import HarborError
+from argo_harbor.model.taskset import Warned
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from argo_harbor.model.base import Model
+
+MAX_SHOWN = 20
+"""Findings or warnings printed before the rest is counted; `--json` always has all."""
+
+
+def line(text: str = "") -> None:
+    """One plain line of result. Progress of a later phase must not overtake it, hence the flush."""
+    print(printable(text), flush=True)
+
+
+def note(text: str) -> None:
+    """One plain line for people, on stderr."""
+    print(printable(text), file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """Task names and messages come from outside: control characters must not reach a terminal."""
+    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)
+
+
+def document(data: Model | dict[str, Any]) -> None:
+    """The one JSON document of a command."""
+    plain = data if isinstance(data, dict) else data.as_data()
+    print(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def error(problem: HarborError, *, as_json: bool) -> None:
+    """`error[code]: message`, every finding, and the hint; or the error document."""
+    if as_json:
+        document(problem.as_json())
+        return
+    note(f"error[{problem.code}]: {problem.message}")
+    if len(problem.items) > 1:
+        for item in problem.items[:MAX_SHOWN]:
+            note(f"  {item}")
+            if item.hint and item.hint != problem.hint:
+                note(f"    hint: {item.hint}")
+        if len(problem.items) > MAX_SHOWN:
+            note(f"  and {len(problem.items) - MAX_SHOWN} more; --json lists all")
+    if problem.hint:
+        note(f"hint: {problem.hint}")
+
+
+def warnings(found: Iterable[Warned]) -> None:
+    every = list(found)
+    for warned in every[:MAX_SHOWN]:
+        note(f"warning[{warned.code}]: {warned}" + (f" ({warned.hint})" if warned.hint else ""))
+    if len(every) > MAX_SHOWN:
+        note(f"and {len(every) - MAX_SHOWN} more warnings; --json lists all")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that cuts nothing when it is not a terminal."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else 200
+    return Console(file=stream, width=width, highlight=False, soft_wrap=not stream.isatty())
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[str] = ()) -> None:
+    """A table on stdout; columns named in `right` are aligned to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    numeric = set(right)
+    for column in columns:
+        grid.add_column(column, justify="right" if column in numeric else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(printable(cell)) for cell in row))
+    console().print(grid)
+
+
+def duration(seconds: float) -> str:
+    """`3m 12s`; below ten seconds with one decimal."""
+    if seconds < 10:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    minutes, secs = divmod(rest, 60)
+    if hours:
+        return f"{hours}h {minutes:02}m"
+    return f"{minutes}m {secs:02}s" if minutes else f"{secs}s"
+
+
+def size(megabytes: float) -> str:
+    """Mebibytes as `512 MiB` or `4.0 GiB`."""
+    return f"{megabytes / 1024:.1f} GiB" if megabytes >= 1024 else f"{megabytes:.0f} MiB"
+
+
+def amount(value: float) -> str:
+    """A number without needless decimals."""
+    return f"{value:g}"

@@ -1,0 +1,75 @@
+"""`argo-harbor profiles`: what the admin allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from argo_harbor.cli import options, output
+from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
+
+app = typer.Typer(
+    cls=GroupedCommands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="List, show and check sandbox profiles.",
+)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A profile's name.")]
+
+
+@app.command("list", cls=GroupedOptions)
+def list_all(platform: options.PlatformFile = None, as_json: options.Json = False) -> None:
+    """List the profiles, and which one is the default."""
+    from argo_harbor.model.documents import ProfileLine, ProfilesDocument
+    from argo_harbor.settings.platform import find_platform
+    from argo_harbor.settings.profiles import list_profiles
+
+    settings, _ = find_platform(platform)
+    found = list_profiles(settings, platform_file=platform)
+    if as_json:
+        output.document(
+            ProfilesDocument(
+                profiles=tuple(
+                    ProfileLine(name=item.name, default=item.default, source=item.source) for item in found
+                )
+            )
+        )
+        return
+    output.table(
+        ["Profile", "Default", "From"],
+        ([item.name, "default" if item.default else "", item.source] for item in found),
+    )
+
+
+@app.command(cls=GroupedOptions)
+def show(name: Name, platform: options.PlatformFile = None, as_json: options.Json = False) -> None:
+    """Show one profile, every limit in it."""
+    import tomli_w
+
+    from argo_harbor.settings.profiles import load_profile
+
+    profile = load_profile(name, platform_file=platform)
+    if as_json:
+        output.document({"profile": profile.as_data()})
+        return
+    output.line(tomli_w.dumps(profile.as_data()).rstrip())
+
+
+@app.command(cls=GroupedOptions)
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A profile file.")],
+    platform: options.PlatformFile = None,
+    as_json: options.Json = False,
+) -> None:
+    """Check a profile file: its keys, its values, and that the platform defines its host groups."""
+    from argo_harbor.settings.platform import find_platform
+    from argo_harbor.settings.profiles import check_profile
+
+    settings, _ = find_platform(platform)
+    profile = check_profile(file, settings)
+    if as_json:
+        output.document({"profile": profile.as_data()})
+        return
+    output.line(f"{profile.name} is a valid profile")

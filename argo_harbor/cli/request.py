@@ -1,0 +1,106 @@
+"""From flags to a taskset and a plan: what `compile` and `runs submit` have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from argo_harbor.cli.options import Request, Source
+from argo_harbor.errors import UsageError
+
+if TYPE_CHECKING:
+    from argo_harbor.model.plan import RunPlan
+    from argo_harbor.model.platform import Platform
+    from argo_harbor.model.spec import RunSpec
+    from argo_harbor.model.taskset import Taskset
+    from argo_harbor.store.base import Store
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan with what it was made of."""
+
+    plan: RunPlan
+    taskset: Taskset
+    spec: RunSpec
+    platform: Platform
+    platform_origin: str
+
+
+def read_taskset(source: Source, store: Store | None = None) -> Taskset:
+    """Read the tasks that the flags name.
+
+    Raises UsageError `no_source`, `two_sources`, `unknown_tasks`, `no_tasks_selected` and whatever reading
+    raises. `store` is where `--taskset` is looked up.
+    """
+    given = [
+        flag
+        for flag, value in (("--harbor-dir", source.harbor_dir), ("--taskset", source.taskset))
+        if value is not None
+    ]
+    if len(given) > 1:
+        raise UsageError("two_sources", f"{' and '.join(given)} exclude one another", "give one of them")
+    if source.harbor_dir is not None:
+        from argo_harbor.sources import load_taskset
+
+        return load_taskset(source.harbor_dir, tasks=source.tasks)
+    if source.taskset is not None and store is not None:
+        from argo_harbor.sources.stored import load_stored
+
+        return load_stored(source.taskset, store, tasks=source.tasks)
+    raise UsageError(
+        "no_source", "no tasks were named", "name a suite with --harbor-dir DIR or --taskset NAME#DIGEST"
+    )
+
+
+def make_plan(request: Request, taskset: Taskset) -> Planned:
+    """Plan a run of the taskset as the flags say. Raises UsageError and Refused."""
+    from argo_harbor.planning.plan import plan
+    from argo_harbor.settings.platform import find_platform
+    from argo_harbor.settings.profiles import default_profile_name, load_profile
+
+    spec = read_request(request)
+    platform, origin = find_platform(request.platform)
+    name = spec.execution.sandbox.profile or default_profile_name(platform)
+    profile = load_profile(name, platform_file=request.platform)
+    made = plan(taskset, spec, platform=platform, profile=profile, skip_refused=request.skip_refused)
+    return Planned(made, taskset, spec, platform, origin)
+
+
+def read_request(request: Request) -> RunSpec:
+    """The spec of the request file, or the one that `--agent` and the sandbox flags stand for."""
+    from argo_harbor.settings.specfile import read_spec, spec_of_flags
+
+    sandbox = {
+        "--sandbox-profile": request.profile,
+        "--cpus": request.cpus,
+        "--memory-mb": request.memory_mb,
+        "--storage-mb": request.storage_mb,
+    }
+    if request.spec_file is None:
+        if request.agent is None:
+            raise UsageError(
+                "bad_usage", "no agent was named", "give --agent NAME (oracle, nop, …) or --spec-file FILE"
+            )
+        return spec_of_flags(
+            agent=request.agent,
+            profile=request.profile,
+            cpus=request.cpus,
+            memory_mb=request.memory_mb,
+            storage_mb=request.storage_mb,
+            canary=request.canary,
+            overrides=request.overrides,
+        )
+    clashing = [flag for flag, value in sandbox.items() if value is not None]
+    if request.agent is not None:
+        clashing.insert(0, "--agent")
+    if clashing:
+        raise UsageError(
+            "bad_usage",
+            f"--spec-file and {', '.join(clashing)} exclude one another",
+            "set the value in the request file, or override it with -O KEY=VALUE",
+        )
+    extra = (
+        (*request.overrides, f"canary={request.canary}") if request.canary is not None else request.overrides
+    )
+    return read_spec(request.spec_file, overrides=extra)

@@ -1,0 +1,135 @@
+"""A taskset as read from a source: tasks with their files, digests and image definitions.
+
+Made by `sources`, read by `planning`. Nothing here opens a file; `Task.root` only says where the bytes are,
+and is no part of any digest or plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from argo_harbor.model.task import StepConfig, TaskConfig
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """One hashed file of a task."""
+
+    path: str
+    """POSIX path relative to the task folder."""
+    size: int
+    """Bytes."""
+    mode: int
+    """Permission bits, 0o7777 masked."""
+    sha256: str
+    """64 hex. A link inside the task is hashed as the file it names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageSource:
+    """Where the image of one sandbox comes from."""
+
+    kind: Literal["prebuilt", "dockerfile", "compose"]
+    reference: str = ""
+    """The image named by `docker_image`; only for `prebuilt`."""
+    context: str = ""
+    """Build context relative to the task folder: `environment`, `tests` or `steps/<name>/tests`."""
+    environment_digest: str = ""
+    """64 hex; its first 32 are Harbor's `environment_content_hash` of the context folder."""
+    executables: tuple[str, ...] = ()
+    """Files of the context with an executable bit, sorted; Harbor's hash leaves modes out."""
+    bases: tuple[str, ...] = ()
+    """Images named by FROM, in order, build stages left out."""
+    bundles_tests: bool = False
+    """True for a verifier image that must bring `/tests` itself: Harbor then uploads no tests."""
+    workdir: str = ""
+    """Last WORKDIR of the final build stage, absolute; empty when the Dockerfile sets none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One Harbor task of a suite."""
+
+    name: str
+    """`[task].name`, else the folder."""
+    folder: str
+    """Base name of the task's folder."""
+    index: int
+    """Position by the UTF-8 bytes of the name over the whole suite; a selection keeps it."""
+    digest: str
+    """Content digest as Harbor's packager computes it, 64 hex."""
+    config: TaskConfig
+    files: tuple[TaskFile, ...]
+    """Exactly the hashed files, sorted by path: what an archive of the task holds."""
+    agent_image: ImageSource
+    verifier_image: ImageSource | None = None
+    """Of a separate verifier of the task; None when it grades in the agent's sandbox."""
+    step_verifier_images: tuple[ImageSource | None, ...] = ()
+    """One entry a step; None where the step grades in the agent's sandbox."""
+    root: Path | None = field(default=None, compare=False)
+    """The task folder on this machine."""
+
+    @property
+    def steps(self) -> tuple[StepConfig, ...]:
+        return tuple(self.config.steps or ())
+
+    @property
+    def short_name(self) -> str:
+        """The part after `/`, as `--tasks` accepts it."""
+        return self.name.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something that is probably a mistake but stops nothing."""
+
+    code: str
+    """`unknown_key`, `not_a_task` or `deprecated_key`."""
+    message: str
+    task: str = ""
+    file: str = ""
+    key: str = ""
+    hint: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        return {
+            "task": self.task,
+            "file": self.file,
+            "key": self.key,
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.task, self.file, self.key) if part)
+        return f"{where}: {self.message}" if where else self.message
+
+
+@dataclass(frozen=True, slots=True)
+class Taskset:
+    """A named list of tasks, pinned by digest, possibly narrowed to a selection."""
+
+    name: str
+    digest: str
+    """64 hex over the set of all members' names and digests, so order does not change it; a selection does not
+    change it either."""
+    tasks: tuple[Task, ...]
+    """The selected tasks, by index."""
+    total: int
+    """Tasks of the whole suite."""
+    warnings: tuple[Warned, ...] = ()
+
+    @property
+    def ref(self) -> str:
+        """`name#digest`."""
+        return f"{self.name}#{self.digest}"
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(self.tasks)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
