@@ -36,8 +36,8 @@ def make_suite(
     """Write a suite of `tasks` tasks into `folder` (made if absent) and return it.
 
     `shared_images`: False gives each task a Dockerfile of its own, True one to all, a number that many. With
-    `prebuilt` the tasks name that many ready images instead. `shapes` is the number of distinct combinations of
-    resources and agent timeout. Every n-th task has a separate verifier (`separate_every`) or two steps
+    `prebuilt` the tasks name that many ready images instead. `shapes` is the number of distinct combinations
+    of resources and agent timeout. Every n-th task has a separate verifier (`separate_every`) or two steps
     (`steps_every`); 0 means none. Tasks are named `<org>/<folder>`; an empty `org` leaves `[task]` out.
     """
     images = tasks if shared_images is False else int(shared_images)

@@ -1,0 +1,1 @@
+"""Where tasksets come from: reading, digests, archives and selection. Never imports Harbor."""

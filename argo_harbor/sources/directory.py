@@ -1,0 +1,155 @@
+"""A suite or a single task in a folder of this machine: `--harbor-dir`.
+
+Everything that is wrong with any task is said at once, and nothing is skipped silently.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from argo_harbor.errors import Finding, Refused, UsageError
+from argo_harbor.model.base import canonical_json, sha256_hex
+from argo_harbor.model.taskset import Task, Taskset, Warned
+from argo_harbor.sources.keys import deprecated_keys
+from argo_harbor.sources.member import Member, printable, read_member, unreadable
+from argo_harbor.sources.toml import MAX_BYTES, BrokenToml, parse_toml
+from argo_harbor.sources.tree import CONFIG
+
+MANIFEST = "dataset.toml"
+METRIC = "metric.py"
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9.-]")
+
+
+def read_directory(path: str | os.PathLike[str]) -> Taskset:
+    """The whole suite at `path`, or the one task if `path` holds a task.toml.
+
+    Raises Refused with every finding of every task, UsageError when there is no task at all.
+    """
+    root = os.path.abspath(path)
+    warnings: list[Warned] = []
+    findings: list[Finding] = []
+    try:
+        if os.path.lexists(f"{root}/{CONFIG}"):
+            members = [read_member(root, folder=os.path.basename(root), prefix="")]
+        else:
+            members = _read_members(root, warnings)
+            findings += _manifest_findings(root)
+    except OSError as error:
+        finding = unreadable(error, root)
+        hint = (
+            finding.hint
+            if isinstance(error, PermissionError)
+            else "name a folder that holds tasks, or one task"
+        )
+        raise Refused.of([replace(finding, file=str(path), hint=hint)]) from error
+    findings += [finding for member in members for finding in member.findings]
+    findings += _duplicates(members)
+    if findings:
+        raise Refused.of(findings)
+    if not members:
+        raise UsageError(
+            "no_tasks_selected",
+            f"{path} holds no task",
+            f"a task is a folder with a {CONFIG}; name the folder that holds such folders",
+        )
+    warnings += [warning for member in members for warning in member.warnings]
+    warnings += _deprecations(members)
+    members.sort(key=lambda member: member.name.encode())
+    tasks = tuple(member.as_task(index) for index, member in enumerate(members))
+    return Taskset(taskset_name(root), taskset_digest(tasks), tasks, len(tasks), tuple(warnings))
+
+
+def taskset_name(path: str) -> str:
+    """Name of the suite in the folder at an absolute `path`: lower case, letters, digits, `.` and `-`
+    only."""
+    return _NOT_IN_NAMES.sub("-", os.path.basename(path).lower()) or "tasks"
+
+
+def taskset_digest(tasks: Iterable[Task]) -> str:
+    """SHA-256 over the set of (name, content digest), 64 hex; the order of the tasks does not count."""
+    members = sorted((task.name, task.digest) for task in tasks)
+    return sha256_hex(canonical_json([list(member) for member in members]))
+
+
+def _read_members(root: str, warnings: list[Warned]) -> list[Member]:
+    members = []
+    with os.scandir(root) as entries:
+        folders = sorted(
+            entry.name
+            for entry in entries
+            if not entry.name.startswith(".")
+            and (entry.is_dir() or (entry.is_symlink() and not entry.is_file()))
+        )
+    for folder in folders:
+        if os.path.lexists(f"{root}/{folder}/{CONFIG}") or not _searchable(f"{root}/{folder}"):
+            members.append(read_member(f"{root}/{folder}", folder=folder, prefix=f"{folder}/"))
+        else:
+            hint = f"add a {CONFIG}, or move the folder out of the suite"
+            warnings.append(
+                Warned("not_a_task", f"holds no {CONFIG} and is left out", file=printable(folder), hint=hint)
+            )
+    return members
+
+
+def _searchable(folder: str) -> bool:
+    """False for a folder that cannot be entered, so that nobody can say whether it is a task."""
+    return not os.path.isdir(folder) or os.access(folder, os.R_OK | os.X_OK)
+
+
+def _duplicates(members: list[Member]) -> list[Finding]:
+    findings = []
+    first: dict[str, Member] = {}
+    for member in sorted(members, key=lambda member: member.folder):
+        other = first.setdefault(member.name, member)
+        if other is not member:
+            message = f"has the same name as the task in {printable(other.folder)}"
+            file = printable(f"{member.prefix}{CONFIG}")
+            hint = "give each task a name of its own in task.name"
+            findings.append(Finding("invalid_task_config", message, hint, member.name, file, "task.name"))
+    return findings
+
+
+def _deprecations(members: list[Member]) -> list[Warned]:
+    """One warning a key, not one a task: old suites use the same old keys throughout."""
+    counts: dict[tuple[str, str], int] = {}
+    for member in members:
+        for key in member.deprecated:
+            place = re.sub(r"\[\d+\]", "[]", key.path)
+            entry = (place, deprecated_keys(key.model)[key.name])
+            counts[entry] = counts.get(entry, 0) + 1
+    return [
+        Warned(
+            "deprecated_key",
+            f"is an old key, used by {count} {'task' if count == 1 else 'tasks'}",
+            file=CONFIG,
+            key=place,
+            hint=f"write {new} instead",
+        )
+        for (place, new), count in counts.items()
+    ]
+
+
+def _manifest_findings(root: str) -> list[Finding]:
+    """A dataset that brings a metric script is refused: it would run on the machine that merges."""
+    manifest = f"{root}/{MANIFEST}"
+    if not os.path.isfile(manifest):
+        return []
+    hint = f"remove the script from {MANIFEST}; rewards are averaged without it"
+    refusal = Finding("metric_script_unsupported", "metric scripts are not run", hint)
+    if os.path.lexists(f"{root}/{METRIC}"):
+        return [replace(refusal, file=METRIC)]
+    try:
+        with open(manifest, "rb") as handle:
+            data = parse_toml(handle.read(MAX_BYTES + 1))
+    except BrokenToml as error:
+        hint = "correct the file or remove it; it is only looked at for metric scripts"
+        return [Finding("invalid_task_config", f"broken TOML: {error}", hint, file=MANIFEST)]
+    listed = data.get("files")
+    if isinstance(listed, list):
+        for number, entry in enumerate(listed):
+            if isinstance(entry, dict) and entry.get("path") == METRIC:
+                return [replace(refusal, file=MANIFEST, key=f"files[{number}].path")]
+    return []
