@@ -7,6 +7,7 @@ task and image depends on both, so the tests compare them with Harbor's own on g
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -14,12 +15,23 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from argo_harbor.model.taskset import TaskFile
-from argo_harbor.sources.tree import read_tree
+from argo_harbor.sources.tree import Tree, image_files, read_tree
 
-_NOT_IN_IMAGES = frozenset({".DS_Store", ".git", "__pycache__"})
 _SMALL = 1 << 16
 """Bytes up to which a file's content is kept for the second digest instead of being read again."""
 _CHUNK = 1 << 20
+
+
+class FileReading(NamedTuple):
+    """One file."""
+
+    data: bytes | None
+    """The content when it is small."""
+    sha256: str
+    mode: int
+    """Permission bits."""
+    size: int
+    """Bytes."""
 
 
 class Content(NamedTuple):
@@ -41,16 +53,24 @@ def content_digest(root: str | os.PathLike[str]) -> str:
     return read_content(tree.root, tree.files).digest
 
 
-def read_content(root: str, paths: Iterable[str], *, keep: tuple[str, ...] = ()) -> Content:
-    """Hash the files at sorted `paths`; contents below the `keep` prefixes are handed back. Raises
-    OSError."""
+def read_content(
+    root: str,
+    paths: Iterable[str],
+    *,
+    keep: tuple[str, ...] = (),
+    known: Mapping[str, FileReading] | None = None,
+) -> Content:
+    """Hash the files at sorted `paths`, except those that are `known` already.
+
+    The bytes of small files below the `keep` prefixes are handed back. Raises OSError.
+    """
     files: list[TaskFile] = []
     small: dict[str, bytes] = {}
     for path in paths:
-        data, digest, mode, size = _read(f"{root}/{path}")
-        files.append(TaskFile(path, size, mode, digest))
-        if data is not None and path.startswith(keep):
-            small[path] = data
+        reading = known[path] if known and path in known else read_file(f"{root}/{path}")
+        files.append(TaskFile(path, reading.size, reading.mode, reading.sha256))
+        if reading.data is not None and path.startswith(keep):
+            small[path] = reading.data
     return Content(digest_of((file.path, file.sha256) for file in files), tuple(files), small)
 
 
@@ -60,52 +80,37 @@ def digest_of(files: Iterable[tuple[str, str]]) -> str:
 
 
 def environment_digest(
-    folder: str, *, docker_image: str | None = None, known: Mapping[str, bytes] | None = None
+    tree: Tree, folder: str, *, docker_image: str = "", known: Mapping[str, bytes] | None = None
 ) -> str:
-    """Harbor's hash of the folder that an image is built from, 64 hex instead of Harbor's first 32.
+    """Harbor's hash of a folder that an image is built from, 64 hex instead of Harbor's first 32.
 
-    Without a file in it, or without the folder, the image's name is hashed, or else the folder's. `known`
-    holds contents by path in the folder that need not be read again. Raises OSError.
+    `folder` is relative to the task. Without a file in it the image's name is hashed, or else the folder's.
+    `known` holds contents, by path in the task, that need not be read again. Raises OSError.
     """
-    paths = sorted(_image_files(folder))
+    paths = image_files(tree, folder)
     if not paths:
         return hashlib.sha256((docker_image or os.path.basename(folder)).encode()).hexdigest()
     contents = known or {}
-    sizes = {
-        path: len(contents[path]) if path in contents else os.stat(f"{folder}/{path}").st_size
-        for path in paths
-    }
+    sizes = [_size(tree, f"{folder}/{path}", contents) for path in paths]
     digest = hashlib.sha256()
     width = 4
-    if max(sizes.values()) >= 1 << 32:
+    if max(sizes) >= 1 << 32:
         digest.update(b"\x01")
         width = 8
-    for path in paths:
+    for path, size in zip(paths, sizes, strict=True):
         name = path.encode(errors="surrogateescape")
-        digest.update(len(name).to_bytes(4, "big") + name + sizes[path].to_bytes(width, "big"))
-        if path in contents:
-            digest.update(contents[path])
+        digest.update(len(name).to_bytes(4, "big") + name + size.to_bytes(width, "big"))
+        data = contents.get(f"{folder}/{path}")
+        if data is not None:
+            digest.update(data)
         else:
-            _feed(f"{folder}/{path}", digest)
+            _feed(f"{tree.root}/{folder}/{path}", digest)
     return digest.hexdigest()
 
 
-def _image_files(folder: str) -> list[str]:
-    if not os.path.isdir(folder):
-        return []
-    files: list[str] = []
-    pending = [""]
-    while pending:
-        below = pending.pop()
-        with os.scandir(f"{folder}/{below}") as entries:
-            for entry in entries:
-                if entry.name in _NOT_IN_IMAGES:
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(f"{below}{entry.name}/")
-                elif entry.is_file(follow_symlinks=False):
-                    files.append(below + entry.name)
-    return files
+def _size(tree: Tree, path: str, contents: Mapping[str, bytes]) -> int:
+    data = contents.get(path)
+    return len(data) if data is not None else os.stat(f"{tree.root}/{path}").st_size
 
 
 def _feed(path: str, digest: hashlib._Hash) -> None:
@@ -114,25 +119,25 @@ def _feed(path: str, digest: hashlib._Hash) -> None:
             digest.update(chunk)
 
 
-def _read(path: str) -> tuple[bytes | None, str, int, int]:
-    """Content if small, SHA-256, permission bits and size of one file."""
+def read_file(path: str) -> FileReading:
+    """Read and hash one regular file. Raises OSError."""
     # Non-blocking, so that a pipe put in place after the walk cannot hold the program.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{path} is no longer a regular file")
+            raise OSError(errno.EINVAL, "is no longer a regular file", path)
         mode = stat.S_IMODE(status.st_mode)
         if status.st_size < _SMALL:
             data = os.read(descriptor, _SMALL)
             if len(data) < _SMALL:
-                return data, hashlib.sha256(data).hexdigest(), mode, len(data)
+                return FileReading(data, hashlib.sha256(data).hexdigest(), mode, len(data))
             os.lseek(descriptor, 0, os.SEEK_SET)
         digest = hashlib.sha256()
         size = 0
         while chunk := os.read(descriptor, _CHUNK):
             digest.update(chunk)
             size += len(chunk)
-        return None, digest.hexdigest(), mode, size
+        return FileReading(None, digest.hexdigest(), mode, size)
     finally:
         os.close(descriptor)

@@ -5,9 +5,11 @@ Everything that is wrong with any task is said at once, and nothing is skipped s
 
 from __future__ import annotations
 
+import gc
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from argo_harbor.errors import Finding, Refused, UsageError
@@ -33,9 +35,10 @@ def read_directory(path: str | os.PathLike[str]) -> Taskset:
     findings: list[Finding] = []
     try:
         if os.path.lexists(f"{root}/{CONFIG}"):
-            members = [read_member(root, folder=os.path.basename(root), prefix="")]
+            members = [read_member(os.path.realpath(root), folder=os.path.basename(root), prefix="")]
         else:
-            members = _read_members(root, warnings)
+            with _collector_paused():
+                members = _read_members(root, warnings)
             findings += _manifest_findings(root)
     except OSError as error:
         finding = unreadable(error, root)
@@ -76,22 +79,40 @@ def taskset_digest(tasks: Iterable[Task]) -> str:
 
 def _read_members(root: str, warnings: list[Warned]) -> list[Member]:
     members = []
-    with os.scandir(root) as entries:
-        folders = sorted(
-            entry.name
-            for entry in entries
-            if not entry.name.startswith(".")
-            and (entry.is_dir() or (entry.is_symlink() and not entry.is_file()))
-        )
-    for folder in folders:
-        if os.path.lexists(f"{root}/{folder}/{CONFIG}") or not _searchable(f"{root}/{folder}"):
-            members.append(read_member(f"{root}/{folder}", folder=folder, prefix=f"{folder}/"))
+    real = os.path.realpath(root)
+    with os.scandir(real) as entries:
+        children = sorted((entry.name, entry.is_symlink()) for entry in entries if _is_child(entry))
+    for folder, is_link in children:
+        path = f"{real}/{folder}"
+        if os.path.lexists(f"{path}/{CONFIG}") or not _searchable(path):
+            path = os.path.realpath(path) if is_link else path
+            members.append(read_member(path, folder=folder, prefix=f"{folder}/"))
         else:
             hint = f"add a {CONFIG}, or move the folder out of the suite"
             warnings.append(
                 Warned("not_a_task", f"holds no {CONFIG} and is left out", file=printable(folder), hint=hint)
             )
     return members
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Without it a third of the time for a thousand tasks goes into looking for cycles where there are
+    none."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _is_child(entry: os.DirEntry[str]) -> bool:
+    """True for folders and for links to nothing, which may have been meant as one."""
+    if entry.name.startswith("."):
+        return False
+    return entry.is_dir() or (entry.is_symlink() and not entry.is_file())
 
 
 def _searchable(folder: str) -> bool:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from argo_harbor.model.task import EnvironmentConfig, StepConfig, TaskConfig
 from argo_harbor.model.taskset import ImageSource, TaskFile
-from argo_harbor.sources.digest import environment_digest
+from argo_harbor.sources.digest import Content, environment_digest
 from argo_harbor.sources.dockerfile import Dockerfile, read_dockerfile
+from argo_harbor.sources.tree import Tree
 
 DOCKERFILE = "Dockerfile"
 COMPOSE = "docker-compose.yaml"
@@ -58,10 +59,10 @@ def verifier_definition(
 class ImageReader:
     """Makes the ImageSource of each definition of one task, each folder read once."""
 
-    def __init__(self, root: str, files: tuple[TaskFile, ...], small: Mapping[str, bytes]) -> None:
-        self._root = root
-        self._files = {file.path: file for file in files}
-        self._small = small
+    def __init__(self, tree: Tree, content: Content) -> None:
+        self._tree = tree
+        self._files = {file.path: file for file in content.files}
+        self._small = content.small
         self._made: dict[Definition, ImageSource] = {}
 
     def read(self, config: TaskConfig) -> Images:
@@ -84,7 +85,6 @@ class ImageReader:
         folder, image, bundles_tests = definition
         prefix = f"{folder}/"
         inside = [file for path, file in self._files.items() if path.startswith(prefix)]
-        known = {path[len(prefix) :]: data for path, data in self._small.items() if path.startswith(prefix)}
         dockerfile = Dockerfile((), "")
         if not image and f"{prefix}{DOCKERFILE}" in self._files:
             dockerfile = read_dockerfile(self._text(f"{prefix}{DOCKERFILE}"))
@@ -92,9 +92,7 @@ class ImageReader:
             kind="compose" if f"{prefix}{COMPOSE}" in self._files else "prebuilt" if image else "dockerfile",
             reference=image,
             context=folder,
-            environment_digest=environment_digest(
-                f"{self._root}/{folder}", docker_image=image or None, known=known
-            ),
+            environment_digest=environment_digest(self._tree, folder, docker_image=image, known=self._small),
             executables=tuple(file.path[len(prefix) :] for file in inside if file.mode & 0o111),
             bases=dockerfile.bases,
             bundles_tests=bundles_tests,
@@ -104,6 +102,6 @@ class ImageReader:
     def _text(self, path: str) -> str:
         data = self._small.get(path)
         if data is None:
-            with open(f"{self._root}/{path}", "rb") as handle:
+            with open(f"{self._tree.root}/{path}", "rb") as handle:
                 data = handle.read(MAX_DOCKERFILE_BYTES)
         return data.decode(errors="replace")

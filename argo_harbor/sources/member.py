@@ -11,7 +11,7 @@ from argo_harbor.model.task import TaskConfig
 from argo_harbor.model.taskset import Task, Warned
 from argo_harbor.sources.checks import check_task
 from argo_harbor.sources.config import CODE, read_config
-from argo_harbor.sources.digest import Content, read_content
+from argo_harbor.sources.digest import Content, FileReading, read_content, read_file
 from argo_harbor.sources.images import ImageReader, Images
 from argo_harbor.sources.keys import Key, nearest_key
 from argo_harbor.sources.toml import MAX_BYTES
@@ -65,8 +65,9 @@ class Member:
 
 
 def read_member(path: str, *, folder: str, prefix: str) -> Member:
-    """Read the task at `path`. Never raises for what it finds there: all is in the result's findings."""
-    member = Member(folder, folder, os.path.realpath(path), prefix)
+    """Read the task at the real path `path`. Never raises for what it finds there: all is in the result's
+    findings."""
+    member = Member(folder, folder, path, prefix)
     try:
         _read(member)
     except OSError as error:
@@ -95,7 +96,10 @@ def printable(text: str) -> str:
 
 def _read(member: Member) -> None:
     tree = read_tree(member.root)
-    _read_config(member)
+    known = {}
+    if CONFIG in tree.files or CONFIG in tree.left_out:
+        known[CONFIG] = read_file(f"{member.root}/{CONFIG}")
+        _read_config(member, known[CONFIG])
     _check_name(member)
     for finding in tree.findings:
         member.find(finding)
@@ -108,12 +112,15 @@ def _read(member: Member) -> None:
     for finding in check_task(config, tree):
         member.find(finding)
     if not member.findings:
-        _read_content(member, config, tree)
+        _read_content(member, config, tree, known)
 
 
-def _read_config(member: Member) -> None:
-    with open(f"{member.root}/{CONFIG}", "rb", buffering=0) as handle:
-        reading = read_config(handle.read(MAX_BYTES + 1) or b"")
+def _read_config(member: Member, file: FileReading) -> None:
+    data = file.data
+    if data is None:
+        with open(f"{member.root}/{CONFIG}", "rb") as handle:
+            data = handle.read(MAX_BYTES + 1)
+    reading = read_config(data)
     member.name = reading.named or member.folder
     member.config = reading.config
     member.deprecated = reading.deprecated
@@ -132,8 +139,8 @@ def _check_name(member: Member) -> None:
         )
 
 
-def _read_content(member: Member, config: TaskConfig, tree: Tree) -> None:
+def _read_content(member: Member, config: TaskConfig, tree: Tree, known: dict[str, FileReading]) -> None:
     separate = any(config.verifier_mode(step) == "separate" for step in config.steps or (None,))
     contexts = ("environment/", "tests/", "steps/") if separate else ("environment/",)
-    member.content = read_content(tree.root, tree.files, keep=contexts)
-    member.images = ImageReader(tree.root, member.content.files, member.content.small).read(config)
+    member.content = read_content(tree.root, tree.files, keep=contexts, known=known)
+    member.images = ImageReader(tree, member.content).read(config)

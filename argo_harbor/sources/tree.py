@@ -18,6 +18,7 @@ CONFIG = "task.toml"
 INSTRUCTION = "instruction.md"
 SINGLES = (CONFIG, INSTRUCTION, "README.md", "trajectory.json")
 FOLDERS = ("environment", "tests", "solution", "steps")
+NOT_IN_IMAGES = frozenset({".DS_Store", ".git", "__pycache__"})
 
 MAX_FILES = 100_000
 """Files of one task; an archive takes no more entries."""
@@ -32,16 +33,29 @@ class Tree:
     """Real path of the task folder."""
     files: list[str] = field(default_factory=list)
     """Content files, sorted: what is hashed and archived."""
-    folders: set[str] = field(default_factory=set)
-    """Which of FOLDERS exist."""
     links: set[str] = field(default_factory=set)
-    """Content files that are links."""
+    """Every link that was met, also below files that are left out."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Files that are there but do not belong to the content, each with the ignore file that says so."""
     dropped_links: list[str] = field(default_factory=list)
     """Links to folders or to nothing, which Harbor's packages do not hold."""
     findings: list[Finding] = field(default_factory=list)
     """Without the task, which the caller knows; `file` is relative to the task."""
+
+
+def image_files(tree: Tree, folder: str) -> list[str]:
+    """Files that make up the image context `folder` for Harbor, relative to it and sorted.
+
+    Ignore files do not count there, links do not belong to it, and three names are left out at any depth.
+    """
+    prefix = f"{folder}/"
+    inside = [
+        path[len(prefix) :]
+        for paths in (tree.files, tree.left_out)
+        for path in paths
+        if path.startswith(prefix) and path not in tree.links
+    ]
+    return sorted(path for path in inside if NOT_IN_IMAGES.isdisjoint(path.split("/")))
 
 
 def read_tree(root: str) -> Tree:
@@ -51,11 +65,16 @@ def read_tree(root: str) -> Tree:
         top = {entry.name: entry for entry in entries}
     for name in SINGLES:
         if name in top:
-            _take_single(tree, name)
+            if top[name].is_file(follow_symlinks=False):
+                tree.files.append(name)
+            else:
+                _take_odd_single(tree, name)
     found = _Found()
     for name in FOLDERS:
-        if name in top and _is_folder(tree, name, found, link=top[name].is_symlink()):
-            tree.folders.add(name)
+        if name in top and (
+            top[name].is_dir(follow_symlinks=False)
+            or _is_folder_behind_link(tree, name, found, link=top[name].is_symlink())
+        ):
             _walk(root, name, found)
     ignored = _gitignore(tree) if GITIGNORE in top else built_in
     harborignore = _harborignore(tree, found)
@@ -98,22 +117,22 @@ def _walk(root: str, top: str, found: _Found) -> None:
                     found.others.append(path)
 
 
-def _take_single(tree: Tree, name: str) -> None:
+def _take_odd_single(tree: Tree, name: str) -> None:
     path = f"{tree.root}/{name}"
     if os.path.islink(path):
+        tree.links.add(name)
         if not _stays_inside(tree, name):
             return
         if not os.path.exists(path):
             tree.dropped_links.append(name)
             return
-        tree.links.add(name)
     if os.path.isfile(path):
         tree.files.append(name)
     else:
         tree.findings.append(Finding(_CODE, "is no file", f"make {name} a regular file", file=name))
 
 
-def _is_folder(tree: Tree, name: str, found: _Found, *, link: bool) -> bool:
+def _is_folder_behind_link(tree: Tree, name: str, found: _Found, *, link: bool) -> bool:
     if link:
         if not _stays_inside(tree, name):
             return False
@@ -133,6 +152,7 @@ def _take(tree: Tree, found: _Found, ignored: Matcher, harborignore: HarborIgnor
             tree.left_out[path] = HARBORIGNORE
         else:
             tree.files.append(path)
+    tree.links.update(found.links)
     for path in found.links:
         target = f"{tree.root}/{path}"
         is_dir = os.path.isdir(target)
@@ -147,7 +167,6 @@ def _take(tree: Tree, found: _Found, ignored: Matcher, harborignore: HarborIgnor
                 tree.dropped_links.append(path)
             elif os.path.isfile(target):
                 tree.files.append(path)
-                tree.links.add(path)
             elif os.path.exists(target):
                 found.others.append(path)
             else:
@@ -159,7 +178,6 @@ def _take(tree: Tree, found: _Found, ignored: Matcher, harborignore: HarborIgnor
         else:
             kept.append(path)
     tree.files = kept
-    tree.links.difference_update(tree.left_out)
     for path in found.others:
         hint = "leave out pipes, sockets and devices"
         tree.findings.append(Finding(_CODE, "is neither file, folder nor link", hint, file=path))

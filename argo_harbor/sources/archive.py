@@ -1,0 +1,127 @@
+"""Archives of tasks (`tar-gzip-v1`): exactly the hashed files, the same bytes every time.
+
+A published task travels as such an archive. Its own hash enters no plan; what counts is the content digest,
+which unpacking takes again over what it wrote.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import tarfile
+from typing import BinaryIO
+
+from argo_harbor.errors import Finding, Refused
+from argo_harbor.model.taskset import Task, TaskFile
+from argo_harbor.sources.member import printable
+
+FORMAT = "tar-gzip-v1"
+MAX_FILE_BYTES = 4 << 30
+MAX_TOTAL_BYTES = 16 << 30
+
+
+def write_archive(task: Task, out: BinaryIO) -> None:
+    """Write the archive of a task that was read from a folder.
+
+    Entries are sorted and have the mode of the file without set-id and sticky bits, owner 0, time 0. A link
+    to another hashed file stays a relative link, any other becomes the file it names.
+
+    Raises Refused when the task is too large, or when a file is no longer what was hashed or cannot be read,
+    OSError when `out` takes no more. After an error `out` holds nothing of use.
+    """
+    if task.root is None:
+        raise ValueError(f"the files of {task.name} are not on this machine")
+    _check_sizes(task)
+    root = os.path.realpath(task.root)
+    known = {file.path for file in task.files}
+    # The name is left empty and the time zero, so that the same files give the same bytes.
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for file in task.files:
+            try:
+                _add(tar, root, file, known)
+            except _Changed as error:
+                raise Refused.of([_unreadable(f"cannot be packed: {error}", task.name, file.path)]) from error
+
+
+class _Changed(Exception):
+    """A file is not what it was when it was hashed."""
+
+
+def _check_sizes(task: Task) -> None:
+    findings = [
+        Finding(
+            "invalid_task_config",
+            f"has {file.size} bytes, more than {MAX_FILE_BYTES}",
+            _TOO_BIG,
+            task.name,
+            file.path,
+        )
+        for file in task.files
+        if file.size > MAX_FILE_BYTES
+    ]
+    total = sum(file.size for file in task.files)
+    if total > MAX_TOTAL_BYTES:
+        message = f"has {total} bytes, more than {MAX_TOTAL_BYTES}"
+        findings.append(Finding("invalid_task_config", message, _TOO_BIG, task.name))
+    if findings:
+        raise Refused.of(findings)
+
+
+_TOO_BIG = "bring large data in a prebuilt image"
+
+
+def _add(tar: tarfile.TarFile, root: str, file: TaskFile, known: set[str]) -> None:
+    path = f"{root}/{file.path}"
+    info = tarfile.TarInfo(file.path)
+    if os.path.islink(path):
+        target = os.path.relpath(os.path.realpath(path), root)
+        if target in known and not os.path.islink(f"{root}/{target}"):
+            info.type = tarfile.SYMTYPE
+            info.linkname = os.path.relpath(target, os.path.dirname(file.path) or ".")
+            info.mode = 0o777
+            tar.addfile(info)
+            return
+    info.size = file.size
+    info.mode = file.mode & 0o777
+    try:
+        handle = open(path, "rb")  # noqa: SIM115  # closed by the with below
+    except OSError as error:
+        raise _Changed(error.strerror or str(error)) from error
+    with handle:
+        checked = _Hashing(handle)
+        tar.addfile(info, checked)  # type: ignore[arg-type]  # tarfile only calls read
+        if checked.hexdigest() != file.sha256 or handle.read(1):
+            raise _Changed("it changed after it was read")
+
+
+class _Hashing:
+    """A file that remembers the SHA-256 of what was read from it.
+
+    Its own errors are told apart from those of the archive that is being written.
+    """
+
+    def __init__(self, handle: BinaryIO) -> None:
+        self._handle = handle
+        self._digest = hashlib.sha256()
+
+    def read(self, size: int) -> bytes:
+        try:
+            data = self._handle.read(size)
+        except OSError as error:
+            raise _Changed(error.strerror or str(error)) from error
+        if len(data) < size:
+            raise _Changed("it became shorter after it was read")
+        self._digest.update(data)
+        return data
+
+    def hexdigest(self) -> str:
+        return self._digest.hexdigest()
+
+
+def _unreadable(message: str, task: str, file: str) -> Finding:
+    hint = "read the source again and publish the task anew"
+    return Finding("source_unreadable", message, hint, task=task, file=printable(file))
