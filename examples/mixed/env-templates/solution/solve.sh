@@ -1,0 +1,4 @@
+#!/bin/bash
+set -euo pipefail
+
+echo "$GREETING $NAME$MARK" > /app/greeting.txt

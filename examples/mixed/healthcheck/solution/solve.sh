@@ -1,0 +1,4 @@
+#!/bin/bash
+set -euo pipefail
+
+cp /app/state.txt /app/report.txt

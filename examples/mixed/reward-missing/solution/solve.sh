@@ -1,0 +1,4 @@
+#!/bin/bash
+set -euo pipefail
+
+echo ready > /app/state.txt
