@@ -1,0 +1,102 @@
+"""The image of each sandbox: a prebuilt one by name, or a build by the key of what goes into it.
+
+Tasks whose builds would give the same image share one key, and so one build and one tag.
+"""
+
+from __future__ import annotations
+
+import re
+
+from argo_harbor.model.base import canonical_json, sha256_hex
+from argo_harbor.model.plan import ImagePlan, Images
+from argo_harbor.model.task import EnvironmentConfig
+from argo_harbor.model.taskset import ImageSource, Task
+from argo_harbor.planning.report import Report
+
+BUILDER = "argo-harbor-build-1"
+"""Part of every image key. Raise the number when builds change what they make of the same files."""
+PLATFORM = "linux/amd64"
+
+_PLAIN = re.compile(r"[A-Za-z0-9._/:@-]+")
+_COMPOSE_HINT = "build the task from one Dockerfile or name a docker_image; leave it out with --tasks"
+
+
+def image_key(source: ImageSource) -> str:
+    """64 hex over all that decides what a build makes; base images count by the name in the Dockerfile."""
+    return sha256_hex(
+        canonical_json(
+            {
+                "environment": source.environment_digest,
+                "executables": sorted(source.executables),
+                "platform": PLATFORM,
+                "build_args": {},
+                "builder": BUILDER,
+            }
+        )
+    )
+
+
+class ImagePlanner:
+    """Plans the images of tasks for one registry."""
+
+    def __init__(self, registry: str) -> None:
+        self._registry = registry
+        self._keys: dict[tuple[str, tuple[str, ...]], str] = {}
+
+    def plan(self, task: Task, report: Report) -> tuple[Images, tuple[ImagePlan | None, ...]]:
+        """Images of the task, and those of its steps' separate verifiers.
+
+        Reports `invalid_compose_file`, and `invalid_task_config` for a reference that is none.
+        """
+        config = task.config
+        agent = self._image(task.agent_image, config.environment.workdir, "environment.docker_image", report)
+        if not task.steps:
+            verifier = self._of_verifier(task.verifier_image, config.verifier_environment(), "", report)
+            return Images.model_construct(agent=agent, verifier=verifier), ()
+        of_steps = tuple(
+            self._of_verifier(source, config.verifier_environment(step), f"steps[{number}].", report)
+            for number, (step, source) in enumerate(zip(task.steps, task.step_verifier_images, strict=True))
+        )
+        first = next((image for image in of_steps if image is not None), None)
+        return Images.model_construct(agent=agent, verifier=first), of_steps
+
+    def _of_verifier(
+        self, source: ImageSource | None, own: EnvironmentConfig | None, table: str, report: Report
+    ) -> ImagePlan | None:
+        if source is None or own is None:
+            return None
+        return self._image(source, own.workdir, f"{table}verifier.environment.docker_image", report)
+
+    def _image(self, source: ImageSource, workdir: str | None, key: str, report: Report) -> ImagePlan:
+        if source.kind == "compose":
+            report.refuse(
+                "invalid_compose_file",
+                f"{source.context}/docker-compose.yaml needs several containers, and a sandbox has one",
+                hint=_COMPOSE_HINT,
+            )
+        built = source.kind == "dockerfile"
+        if source.kind == "prebuilt" and not _PLAIN.fullmatch(source.reference):
+            report.refuse(
+                "invalid_task_config",
+                f"{source.reference!r} is no image reference",
+                key=key,
+                hint='use letters, digits and ". _ / : @ -" only',
+            )
+        image = self._key(source) if built else ""
+        return ImagePlan.model_construct(
+            kind="build" if built else "prebuilt",
+            reference=f"{self._registry}/env:{image[:32]}" if built else source.reference,
+            key=image,
+            context=source.context,
+            environment_digest=source.environment_digest,
+            bases=source.bases,
+            bundles_tests=source.bundles_tests,
+            workdir=workdir or source.workdir,
+        )
+
+    def _key(self, source: ImageSource) -> str:
+        parts = (source.environment_digest, source.executables)
+        known = self._keys.get(parts)
+        if known is None:
+            known = self._keys[parts] = image_key(source)
+        return known

@@ -1,0 +1,203 @@
+"""Taskset, spec, platform and profile to a plan: everything is decided here, before anything runs.
+
+Pure: no file, clock or network. The same inputs give the same bytes on every machine. Refusals that depend on
+the engine are made later (`planning.local`, `planning.argo`), because one plan serves every engine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from argo_harbor.errors import Finding, Refused, UsageError
+from argo_harbor.model.plan import Grants, Limits, PlanHead, RunPlan, Skipped, TaskEntry, TaskPlan, TasksetRef
+from argo_harbor.model.platform import BUILT_IN, Platform
+from argo_harbor.model.profile import Profile
+from argo_harbor.model.spec import RunSpec
+from argo_harbor.model.taskset import Task, Taskset
+from argo_harbor.planning.agents import ChosenAgent, plan_agent
+from argo_harbor.planning.canary import plan_canary
+from argo_harbor.planning.environment import Granted, plan_grants
+from argo_harbor.planning.images import ImagePlanner
+from argo_harbor.planning.names import dag_names
+from argo_harbor.planning.network import Networks, allowed_hosts
+from argo_harbor.planning.profiles import CLOSED, default_profile_name
+from argo_harbor.planning.report import Report
+from argo_harbor.planning.resources import Sizes
+from argo_harbor.planning.tasks import TaskPlanner
+
+MERGE_SECONDS = 1800
+"""For the merge, which waits up to 150 s for trials that are still writing, and tries three times."""
+BUILD_SECONDS = 2100
+"""At least this long may one image build take; a task may ask for more."""
+
+
+def plan(
+    taskset: Taskset,
+    spec: RunSpec,
+    *,
+    platform: Platform | None = None,
+    profile: Profile | None = None,
+    skip_refused: bool = False,
+) -> RunPlan:
+    """Plan a run of the taskset's selected tasks.
+
+    `platform` defaults to the built-in one. `profile` is the loaded profile; without it the name comes from
+    the spec or the platform, and only `closed` is known without reading a file. With `skip_refused` a task
+    that cannot run stands in the plan with its reason, and the others run.
+
+    Raises:
+        Refused: with every finding of the request, or else of every task that cannot run.
+        UsageError: `no_tasks_selected`.
+    """
+    if not taskset.tasks:
+        raise UsageError("no_tasks_selected", "there is no task to run", "select tasks with --tasks")
+    platform = platform or BUILT_IN
+    profile = profile or _known_profile(spec, platform)
+    request = Report()
+    agent = plan_agent(spec, platform, request)
+    grants = plan_grants(spec, request)
+    planner = _task_planner(spec, platform, profile, agent, grants, request)
+    _check_request(spec, profile, request)
+    if request.findings:
+        raise Refused.of(request.findings, what="request")
+
+    tasks = sorted(taskset.tasks, key=lambda task: task.index)
+    parts: list[TaskPlan] = []
+    refused: dict[int, list[Finding]] = {}
+    for task in tasks:
+        report = Report(task)
+        part = planner.plan(task, report)
+        if report.findings:
+            refused[task.index] = report.findings
+        else:
+            parts.append(part)
+    if refused and not (skip_refused and parts):
+        raise Refused.of(finding for findings in refused.values() for finding in findings)
+
+    return RunPlan(
+        head=PlanHead(
+            taskset=TasksetRef(name=taskset.name, digest=taskset.digest, total=taskset.total),
+            agent=agent.plan,
+            grants=grants,
+            n_attempts=spec.spec.target.n_attempts,
+            max_retries=spec.spec.target.max_retries,
+            infra_retries=platform.workflow.infra_retries,
+            reward_key=spec.spec.reward_key,
+            limits=_limits(spec, profile, tasks, parts),
+            canary=plan_canary(parts, spec.canary_size),
+            profile=profile,
+            # Where the settings came from is no part of a plan, so reading it back gives the same object.
+            platform=platform.model_copy(update={"built_in": False}),
+            denied=planner.denied,
+            publication=spec.publication,
+            tasks=_entries(tasks, parts, refused),
+        ),
+        parts=tuple(parts),
+    )
+
+
+def _known_profile(spec: RunSpec, platform: Platform) -> Profile:
+    name = spec.execution.sandbox.profile or default_profile_name(platform)
+    if name == CLOSED.name:
+        return CLOSED
+    raise Refused(
+        "unknown_profile",
+        f"profile {name!r} was not loaded",
+        f'pass profile=load_profile("{name}"), or leave the name out to run {CLOSED.name}',
+    )
+
+
+def _task_planner(
+    spec: RunSpec,
+    platform: Platform,
+    profile: Profile,
+    agent: ChosenAgent,
+    grants: Grants,
+    request: Report,
+) -> TaskPlanner:
+    model = agent.plan.model if agent.plan.calls_model else None
+    allowed = allowed_hosts(
+        profile,
+        platform,
+        request,
+        installs=agent.installs,
+        model=model.hosts if model else (),
+        closed_book=model is not None and model.closed_book,
+    )
+    return TaskPlanner(
+        profile=profile,
+        networks=Networks(allowed),
+        images=ImagePlanner(platform.registry),
+        sizes=Sizes(profile, spec.execution.sandbox, request),
+        granted=Granted.of(grants),
+        setup_seconds=agent.setup_seconds,
+        oracle=agent.plan.name == "oracle" and not agent.plan.import_path,
+        denied=allowed.denied,
+    )
+
+
+def _check_request(spec: RunSpec, profile: Profile, report: Report) -> None:
+    if spec.deployment is not None:
+        report.refuse(
+            "invalid_spec",
+            "serving a model inside a run does not exist yet",
+            key="deployment",
+            hint="name a model of the platform file in spec.target.source.model.ref and leave deployment out",
+        )
+    if spec.timeout_seconds is not None and spec.timeout_seconds > profile.max_timeout_seconds:
+        report.refuse(
+            "resources_exceed_policy",
+            f"{spec.timeout_seconds} s is above {profile.max_timeout_seconds} s, "
+            f"the longest run of profile {profile.name}",
+            key="timeout_seconds",
+            hint="shorten it, or split the taskset with --tasks",
+        )
+
+
+def _limits(spec: RunSpec, profile: Profile, tasks: Sequence[Task], parts: Sequence[TaskPlan]) -> Limits:
+    built = {part.index for part in parts if part.images.agent.key or _builds_verifier(part)}
+    longest = max(
+        (_build_seconds(task) for task in tasks if task.index in built),
+        default=0.0,
+    )
+    default = min(profile.default_timeout_seconds, profile.max_timeout_seconds)
+    wish = spec.execution.max_concurrent_task_jobs
+    return Limits(
+        cap=min(profile.per_run_cap, wish or profile.per_run_cap),
+        timeout_seconds=spec.timeout_seconds or default,
+        queue_timeout_seconds=profile.queue_timeout_seconds,
+        build_seconds=max(BUILD_SECONDS, math.ceil(longest)) if built else 0,
+        merge_seconds=MERGE_SECONDS,
+    )
+
+
+def _builds_verifier(part: TaskPlan) -> bool:
+    images = (part.images.verifier, *(step.verifier_image for step in part.steps))
+    return any(image is not None and image.key for image in images)
+
+
+def _build_seconds(task: Task) -> float:
+    config = task.config
+    verifiers = (config.verifier_environment(step) for step in task.steps or (None,))
+    return max(
+        config.environment.build_timeout_sec,
+        *(environment.build_timeout_sec for environment in verifiers if environment is not None),
+        0.0,
+    )
+
+
+def _entries(
+    tasks: Sequence[Task], parts: Sequence[TaskPlan], refused: dict[int, list[Finding]]
+) -> tuple[TaskEntry, ...]:
+    digests = {part.index: part.content_digest() for part in parts}
+    entries = []
+    for task, dag_name in zip(tasks, dag_names([task.name for task in tasks]), strict=True):
+        if task.index in refused:
+            first = refused[task.index][0]
+            skipped = Skipped(code=first.code, message=first.message)
+            entries.append(TaskEntry(index=task.index, name=task.name, skipped=skipped))
+        else:
+            part = digests[task.index]
+            entries.append(TaskEntry(index=task.index, name=task.name, dag_name=dag_name, part=part))
+    return tuple(entries)
