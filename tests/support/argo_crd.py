@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import yaml
 from jsonschema import Draft7Validator
 
-from tests.support import argo_rules, gotools
+from tests.support import argo_pod_patch, argo_rules, gotools
 
 Schema = dict[str, Any]
 
@@ -44,14 +44,17 @@ class CrdValidator:
         self._definition = {**definition, "properties": {**definition["properties"]}}
         # The controller's business: what is emitted has no status, so one that does is refused as unknown.
         self._definition["properties"].pop("status", None)
-        self._schema = Draft7Validator(_as_json_schema(self._definition, at_root=True))
+        schema = _as_json_schema(self._definition, at_root=True)
+        self._schema = Draft7Validator(schema)
+        spec = schema["properties"]["spec"]
+        self._pod = Draft7Validator(argo_pod_patch.pod_schema(spec["properties"].get("workflowSpec", spec)))
 
     def errors(self, document: object) -> list[str]:
-        """Return everything the API server would refuse or drop, as ``path: message``."""
-        findings = [
-            f"{_path(error.absolute_path)}: {_short(error.message)}"
-            for error in self._schema.iter_errors(document)
-        ]
+        """Return everything the API server would refuse or drop, as ``path: message``.
+
+        So it is with the pod patches, as if they were part of the object.
+        """
+        findings = _findings(self._schema, document)
         if findings or not isinstance(document, dict):
             # The rules below, like those of the API server, presuppose the types that the schema asks for.
             return findings
@@ -59,7 +62,18 @@ class CrdValidator:
             findings.append(f"(root): not a {self._kind} of {argo_rules.API_VERSION}")
         findings += argo_rules.metadata_errors(document["metadata"])
         findings += _structural_errors(document, self._definition, "")
+        findings += self._patch_errors(document["spec"].get("workflowSpec", document["spec"]))
         return findings
+
+    def _patch_errors(self, workflow_spec: dict[str, Any]) -> Iterator[str]:
+        for place, patch in argo_pod_patch.patches(workflow_spec):
+            try:
+                pod = argo_pod_patch.filled_in(patch)
+            except yaml.YAMLError as error:
+                yield f"{place}: {error}"
+            else:
+                findings = _findings(self._pod, pod) or argo_pod_patch.order_errors(pod)
+                yield from (f"{place}: {finding}" for finding in findings)
 
 
 def cel_rules(definition: Schema) -> Iterator[str]:
@@ -177,6 +191,10 @@ def _children(node: Schema) -> Iterator[Schema]:
     for key in ("items", "additionalProperties"):
         if isinstance(node.get(key), dict):
             yield node[key]
+
+
+def _findings(schema: Draft7Validator, value: object) -> list[str]:
+    return [f"{_path(error.absolute_path)}: {_short(error.message)}" for error in schema.iter_errors(value)]
 
 
 def _path(parts: Iterable[str | int]) -> str:

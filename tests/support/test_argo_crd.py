@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -243,3 +244,78 @@ def test_the_schema_refuses(
 def test_every_rule_of_the_definitions_is_known(kind: str, workflow_crd: CrdErrors) -> None:
     definition = argo_crd.load_schema(argo.ARGO, kind, say=print)
     assert set(argo_crd.cel_rules(definition)) == set(argo_rules.RULES)
+
+
+SIDECAR = {
+    "name": "sandbox",
+    "image": "{{inputs.parameters.index}}",
+    "restartPolicy": "Always",
+    "resources": {"limits": {"memory": "{{inputs.parameters.index}}"}},
+    "securityContext": {"capabilities": {"drop": ["NET_RAW"]}},
+}
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(
+            {"initContainers": [SIDECAR], "volumes": [{"name": "v", "emptyDir": {}}]}, id="a sidecar"
+        ),
+        pytest.param(
+            {
+                "$setElementOrder/initContainers": [{"name": "init"}, {"name": "sandbox"}],
+                "initContainers": [SIDECAR],
+            },
+            id="after init",
+        ),
+        pytest.param({"containers": [{"name": "main", "resources": {"requests": {"cpu": 1}}}]}, id="main"),
+        pytest.param({"terminationGracePeriodSeconds": 120, "runtimeClassName": "gvisor"}, id="patch only"),
+    ],
+)
+@pytest.mark.parametrize("kind", argo_crd.KINDS)
+def test_pod_patch_is_taken(pod: Document, kind: str, workflow_crd: CrdErrors) -> None:
+    assert workflow_crd(as_kind(kind, with_patch(pod))) == []
+
+
+@pytest.mark.parametrize(
+    ("pod", "complaint"),
+    [
+        pytest.param({"initContainer": []}, "'initContainer' was unexpected", id="part of a pod"),
+        pytest.param(
+            {"initContainers": [SIDECAR | {"restartpolicy": "Always"}]},
+            r"templates\[1\].podSpecPatch: initContainers\[0\]: .*'restartpolicy' was unexpected",
+            id="field of a container",
+        ),
+        pytest.param(
+            {"initContainers": [SIDECAR | {"resources": {"limits": {"memory": "1 GB"}}}]}, "GB", id="quantity"
+        ),
+        pytest.param(
+            {"terminationGracePeriodSeconds": "120"}, "not of type 'integer'", id="text for a number"
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", argo_crd.KINDS)
+def test_pod_patch_is_refused(pod: Document, complaint: str, kind: str, workflow_crd: CrdErrors) -> None:
+    [finding] = workflow_crd(as_kind(kind, with_patch(pod)))
+    assert re.search(complaint, finding)
+
+
+def test_pod_patch_that_is_no_yaml_is_refused(workflow_crd: CrdErrors) -> None:
+    document = good_workflow()
+    document["spec"]["podSpecPatch"] = "{"
+    [finding] = workflow_crd(document)
+    assert finding.startswith("podSpecPatch: ")
+
+
+def with_patch(pod: Document) -> Document:
+    document = good_workflow()
+    template(document, "work")["podSpecPatch"] = json.dumps(pod)
+    return document
+
+
+def as_kind(kind: str, workflow: Document) -> Document:
+    """The same workflow, wrapped as an object of ``kind``."""
+    spec = workflow["spec"]
+    if kind == "CronWorkflow":
+        spec = {"schedules": ["0 3 * * *"], "workflowSpec": spec}
+    return workflow | {"kind": kind, "spec": spec}
