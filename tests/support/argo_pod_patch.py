@@ -1,8 +1,8 @@
 """Checks the pod patches inside a workflow, which neither ``argo lint`` nor the API server looks into.
 
-To both, ``podSpecPatch`` is just text. The controller merges it into every pod, and what is misspelt there shows
-as a pod that lacks a container or a limit. The definition of Workflow describes the parts of a pod too, only
-elsewhere: :mod:`tests.support.argo_crd` hands them in.
+To both, ``podSpecPatch`` is just text. The controller merges it into every pod, and what is misspelt there
+shows as a pod that lacks a container or a limit. The definition of Workflow describes the parts of a pod too,
+only elsewhere: :mod:`tests.support.argo_crd` hands them in.
 """
 
 from __future__ import annotations
