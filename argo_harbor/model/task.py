@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from argo_harbor.model.base import Model
 from argo_harbor.model.task_env import check_headers, check_names
@@ -386,25 +387,33 @@ class TaskConfig(TaskModel):
         return own or self.verifier.environment or self.environment
 
 
-def _replace_size(data: dict[str, Any], old: str) -> None:
-    """Turn `memory = "2G"` into `memory_mb`. Raises ValueError, also when both differ."""
-    text = data.pop(old)
-    new = f"{old}_mb"
-    megabytes = _size_to_mb(old, text)
-    if data.setdefault(new, megabytes) != megabytes:
-        raise ValueError(f"{old} = {text!r} is {megabytes} MB, but {new} = {data[new]!r}")
-
-
 _UNITS = {"G": 1024.0, "M": 1.0, "K": 1 / 1024}
 
 
-def _size_to_mb(key: str, text: object) -> int:
-    if isinstance(text, str):
-        stripped = text.strip().upper()
-        factor = _UNITS.get(stripped[-1:])
-        if factor is not None:
-            try:
-                return int(float(stripped[:-1]) * factor)
-            except (ValueError, OverflowError):
-                pass
-    raise ValueError(f'{key} = {text!r} is no size such as "2G" or "512M"; better set {key}_mb')
+def _replace_size(data: dict[str, Any], old: str) -> None:
+    """Turn `memory = "2G"` into `memory_mb`. Raises a pydantic error, also when both differ."""
+    text = data.pop(old)
+    new = f"{old}_mb"
+    megabytes = _size_to_mb(text)
+    if megabytes is None:
+        raise _broken_size(old, f'{text!r} is no size such as "2G" or "512M"; better set {new}')
+    if data.setdefault(new, megabytes) != megabytes:
+        raise _broken_size(old, f"{text!r} is {megabytes} MB, but {new} is {data[new]!r}")
+
+
+def _size_to_mb(text: object) -> int | None:
+    if not isinstance(text, str):
+        return None
+    stripped = text.strip().upper()
+    factor = _UNITS.get(stripped[-1:])
+    if factor is None:
+        return None
+    try:
+        return int(float(stripped[:-1]) * factor)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _broken_size(key: str, problem: str) -> PydanticCustomError:
+    # The validator sees the whole table; the context tells the reader which key of it is meant.
+    return PydanticCustomError("deprecated_size", "{problem}", {"problem": problem, "key": key})

@@ -59,6 +59,8 @@ def _findings(error: ValidationError) -> list[Finding]:
     findings: dict[tuple[str, str], Finding] = {}
     for item in error.errors(include_url=False):
         key, tag = _key(item["loc"])
+        if item["type"] == "deprecated_size":
+            key = dotted(key, item["ctx"]["key"])
         value = item["input"]
         if tag == "str" and isinstance(value, dict):
             continue
@@ -85,7 +87,7 @@ def _explain(item: Mapping[str, Any], key: str, tag: str) -> tuple[str, str]:
     last = key.rpartition(".")[2].partition("[")[0]
     if kind == "missing":
         return "is missing", f"add {key}"
-    if kind == "value_error":
+    if kind in {"value_error", "deprecated_size"}:
         return str(item["msg"]).removeprefix("Value error, "), f"correct {key or 'the file'}"
     if kind == "literal_error":
         return f"{_shown(value)} is not one of {context['expected']}", f"use one of {context['expected']}"
