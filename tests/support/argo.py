@@ -83,7 +83,7 @@ def lint(
 def _lint_files(
     program: Path, files: Sequence[Path], *, kinds: Sequence[str]
 ) -> subprocess.CompletedProcess[str]:
-    plurals = ",".join(KINDS[kind].plural for kind in kinds)
+    plurals = ",".join(KINDS[kind] for kind in kinds)
     command = [str(program), "lint", "--offline", "--strict", "--output", "simple", "--kinds", plurals]
     # Nothing of the caller's cluster or server settings may change what an offline check says.
     environment = {

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import yaml
 from jsonschema import Draft7Validator
@@ -22,17 +23,12 @@ Schema = dict[str, Any]
 INTEGER_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
-class Kind(NamedTuple):
-    """One kind of object that the compiler can emit."""
-
-    plural: str
-
-
-KINDS: Mapping[str, Kind] = {
-    "Workflow": Kind("workflows"),
-    "WorkflowTemplate": Kind("workflowtemplates"),
-    "CronWorkflow": Kind("cronworkflows"),
+KINDS: Mapping[str, str] = {
+    "Workflow": "workflows",
+    "WorkflowTemplate": "workflowtemplates",
+    "CronWorkflow": "cronworkflows",
 }
+"""The kinds that the compiler can emit, with their plurals."""
 
 
 class CrdValidator:
@@ -93,23 +89,24 @@ def load_schema(tool: gotools.GoTool, kind: str, *, say: gotools.Say) -> Schema:
         ToolUnavailable: it is not in the cache, and there is no Go or one too old.
         ToolBuildFailed: fetching failed.
     """
-    cached = gotools.tool_folder(tool) / f"crd-{KINDS[kind].plural}.json"
+    cached = gotools.tool_folder(tool) / f"crd-{KINDS[kind]}.json"
     if not cached.exists():
         gotools.require_go(tool)
         with gotools.locked(tool, say=say):
-            say(f"reading the CRD of {kind} {tool.version}")
-            file = (
-                gotools.module_source(tool)
-                / f"manifests/base/crds/full/argoproj.io_{KINDS[kind].plural}.yaml"
-            )
-            with file.open() as stream:
-                definition = yaml.load(stream, Loader=yaml.CSafeLoader)
-            [version] = definition["spec"]["versions"]
-            unfinished = cached.with_suffix(".new")
-            unfinished.write_text(json.dumps(_without_descriptions(version["schema"]["openAPIV3Schema"])))
-            unfinished.replace(cached)
+            if not cached.exists():
+                say(f"reading the CRD of {kind} {tool.version}")
+                _extract_schema(gotools.module_source(tool), kind=kind, to=cached)
     schema: Schema = json.loads(cached.read_text())
     return schema
+
+
+def _extract_schema(source: Path, *, kind: str, to: Path) -> None:
+    with (source / f"manifests/base/crds/full/argoproj.io_{KINDS[kind]}.yaml").open() as stream:
+        definition = yaml.load(stream, Loader=yaml.CSafeLoader)
+    [version] = definition["spec"]["versions"]
+    unfinished = to.with_suffix(".new")
+    unfinished.write_text(json.dumps(_without_descriptions(version["schema"]["openAPIV3Schema"])))
+    unfinished.replace(to)
 
 
 def _without_descriptions(node: Schema) -> Schema:
