@@ -74,6 +74,8 @@ class MissingAttempt(Model):
     code that a skipped task was refused with."""
     cause: str
     """What is known about it, in a sentence."""
+    tries: int = Field(default=0, ge=0)
+    """Tries that started; none of them decides."""
 
 
 class MissingTask(Model):
@@ -82,6 +84,13 @@ class MissingTask(Model):
     index: int = Field(ge=0)
     task: str
     attempts: tuple[MissingAttempt, ...]
+
+
+class Problem(Model):
+    """Something about records or files that a reader of the results should know."""
+
+    code: str
+    message: str
 
 
 class CoverageCounts(Model):
@@ -114,7 +123,7 @@ class RunFacts(Model):
     missing: tuple[MissingTask, ...]
     intervals: dict[str, Interval]
     """By the name of a score in `summary.json`."""
-    problems: tuple[str, ...]
+    problems: tuple[Problem, ...]
     """Records that were left out, and evidence that was not there."""
 
 

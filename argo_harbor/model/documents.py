@@ -12,7 +12,7 @@ from pydantic import Field
 
 from argo_harbor.errors import HarborError
 from argo_harbor.model.base import Model
-from argo_harbor.model.bundle import CoverageCounts, Summary
+from argo_harbor.model.bundle import CoverageCounts, Problem, Summary
 from argo_harbor.model.plan import NetworkRules, PhaseRules, RunPlan, SandboxResources, Skipped, TaskEntry
 from argo_harbor.model.profile import Profile
 from argo_harbor.model.record import TrialError
@@ -117,7 +117,7 @@ class TaskResultLine(TaskLine):
 class RunResult(Model):
     coverage: CoverageCounts
     summary: Summary
-    """Content of the bundle's `summary.json`; before the merge, the same computed from what is there."""
+    """As in the bundle's `summary.json`, computed from the records that are there now."""
     bundle_ref: str | None
     """Folder or URL of the bundle; null before the merge."""
 
@@ -224,20 +224,16 @@ class TaskListDocument(Model):
     tasks: tuple[ListedTask, ...]
 
 
-class Problem(Model):
-    code: str
-    message: str
-
-
 class VerifyDocument(Model):
     """`runs verify`."""
 
     ok: bool
     """Every file is there and is what it was, and planned = scored + failed + missing."""
     reportable: bool
-    """Whether the scores may be reported: `ok`, one reward key, nothing missing."""
+    """Whether the scores may be reported: `ok`, at least one score, and all of one reward key."""
     problems: tuple[Problem, ...]
-    """What is wrong, and what is only worth a look (`rewards_all_equal`, `infrastructure_share`)."""
+    """What is wrong, and what a reader must be told (`attempts_missing`, `infrastructure_share`,
+    `network_unfenced`, `rewards_all_equal`)."""
 
 
 class ProfileLine(Model):

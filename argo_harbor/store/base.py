@@ -53,7 +53,10 @@ class Store(Protocol):
         ...
 
     def copy(self, source: str, target: str) -> None:
-        """Make `target` hold what `source` holds, without moving bytes where the store can. Raises KeyNotFound."""
+        """Make `target` hold what `source` holds, without moving bytes where the store can.
+
+        Raises KeyNotFound.
+        """
         ...
 
     def exists(self, key: str) -> bool: ...

@@ -105,8 +105,9 @@ class DirectoryStore:
         """Walks only the folder that the prefix names; temporary files of unfinished writes are left out."""
         folder, _, _ = prefix.rpartition("/")
         base = self.path(folder) if folder else self.root
+        above = len(os.path.join(self.root, ""))
         for path in sorted(self._files(base), key=os.fsencode):
-            key = os.path.relpath(path, self.root)
+            key = path[above:]
             if os.path.basename(path).startswith(_TEMPORARY) or not key.startswith(prefix):
                 continue
             try:

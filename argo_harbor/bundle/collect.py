@@ -1,0 +1,171 @@
+"""What the store holds of a run, held against the plan: the record that decides each planned attempt, or why
+there is none.
+
+One listing, then one read a try until one decides; records are handed on one at a time, so that memory does
+not grow with them. Called by the merge, and by whoever shows results before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from argo_harbor.bundle.builds import FailedBuilds
+from argo_harbor.bundle.trust import MAX_RECORD_BYTES, RecordRejected, read_record
+from argo_harbor.model.bundle import MissingAttempt, Problem
+from argo_harbor.model.plan import PlanHead, TaskEntry
+from argo_harbor.model.record import TrialRecord
+from argo_harbor.model.states import Outcome, RunPhase
+from argo_harbor.store import layout
+from argo_harbor.store.base import KeyNotFound, Store
+
+MAX_PROBLEMS = 1000
+"""Of one run: a broken runner would otherwise repeat itself once a trial."""
+
+
+@dataclass(slots=True)
+class Try:
+    """One try as the listing shows it."""
+
+    number: int
+    uid: str
+    """First 8 hex."""
+    folder: str
+    """Key of its folder, with a trailing slash."""
+    modified: float = 0.0
+    """Store time of its record, else of its start."""
+    record_size: int = -1
+    """Bytes of `trial.json`; -1 when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """One planned attempt. Exactly one of `record` and `missing` is there."""
+
+    entry: TaskEntry
+    attempt: int
+    tries: int
+    """Tries that started."""
+    record: TrialRecord | None
+    folder: str
+    """Store key of the deciding try's folder; empty when missing."""
+    missing: MissingAttempt | None
+    silent: bool = False
+    """True when the latest try has left no readable record: it runs, or it was lost."""
+
+
+@dataclass(slots=True)
+class Collector:
+    """Reads one run. Iterate once over `attempts`; `problems` is complete afterwards."""
+
+    run_id: str
+    store: Store
+    head: PlanHead
+    plan_digest: str
+    ended_by: RunPhase | None = None
+    """`cancelled` or `expired` where that is known: then it is why attempts never started."""
+    unstarted: str = ""
+    """What else is known about attempts that never started, in a sentence."""
+    problems: list[Problem] = field(default_factory=list)
+
+    def attempts(self) -> Iterator[Collected]:
+        """Every planned attempt, by index and attempt."""
+        tries = self._list()
+        builds = FailedBuilds(self.run_id, self.store, self.head, self.plan_digest)
+        for entry in sorted(self.head.tasks, key=lambda entry: entry.index):
+            for attempt in range(self.head.n_attempts):
+                yield self._decide(entry, attempt, tries.pop((entry.index, attempt), []), builds)
+        for (index, attempt), left in sorted(tries.items()):
+            self._report(
+                "attempt_unplanned", f"{left[0].folder}: the plan has no attempt {attempt} at task {index}"
+            )
+
+    def _list(self) -> dict[tuple[int, int], list[Try]]:
+        found: dict[str, Try] = {}
+        by_attempt: dict[tuple[int, int], list[Try]] = {}
+        for entry in self.store.list(layout.trials(self.run_id)):
+            if not entry.key.endswith(("/" + layout.STARTED, "/" + layout.TRIAL)):
+                continue
+            key = layout.parse_try(entry.key)
+            if key is None or key.file not in (layout.STARTED, layout.TRIAL):
+                continue
+            folder = entry.key[: -len(key.file)]
+            if folder not in found:
+                found[folder] = Try(key.try_, key.uid, folder, entry.modified)
+                by_attempt.setdefault((key.index, key.attempt), []).append(found[folder])
+            if key.file == layout.TRIAL:
+                found[folder].record_size = entry.size
+                found[folder].modified = entry.modified
+        return by_attempt
+
+    def _decide(self, entry: TaskEntry, attempt: int, tries: list[Try], builds: FailedBuilds) -> Collected:
+        tries.sort(key=lambda one: (one.number, one.modified, one.uid))
+        errored: tuple[TrialRecord, str] | None = None
+        latest: TrialRecord | None = None
+        for one in tries:
+            latest = self._read(entry, attempt, one)
+            if latest is None or latest.outcome in (Outcome.CANCELLED, Outcome.EXPIRED):
+                continue
+            if latest.final:
+                return Collected(entry, attempt, len(tries), latest, one.folder, None)
+            if latest.outcome is Outcome.ERRORED:
+                errored = latest, one.folder
+        silent = bool(tries) and latest is None
+        if errored is not None:
+            return Collected(entry, attempt, len(tries), errored[0], errored[1], None, silent)
+        missing = self._missing(entry, attempt, tries, latest, builds)
+        return Collected(entry, attempt, len(tries), None, "", missing, silent)
+
+    def _read(self, entry: TaskEntry, attempt: int, one: Try) -> TrialRecord | None:
+        if one.record_size < 0:
+            return None
+        try:
+            if one.record_size > MAX_RECORD_BYTES:
+                raise RecordRejected("record_broken", f"it has {one.record_size} bytes")
+            return read_record(
+                self.store.get(one.folder + layout.TRIAL),
+                run=self.run_id,
+                plan=self.plan_digest,
+                index=entry.index,
+                attempt=attempt,
+                try_=one.number,
+                uid=one.uid,
+                task_name=entry.name,
+            )
+        except RecordRejected as error:
+            self._report(error.code, f"{one.folder}{layout.TRIAL}: {error}")
+        except KeyNotFound:
+            self._report("record_broken", f"{one.folder}{layout.TRIAL}: it was listed and is gone")
+        return None
+
+    def _missing(
+        self,
+        entry: TaskEntry,
+        attempt: int,
+        tries: list[Try],
+        latest: TrialRecord | None,
+        builds: FailedBuilds,
+    ) -> MissingAttempt:
+        code, cause = self._why(entry, tries, latest, builds)
+        return MissingAttempt(attempt=attempt, code=code, cause=cause, tries=len(tries))
+
+    def _why(
+        self, entry: TaskEntry, tries: list[Try], latest: TrialRecord | None, builds: FailedBuilds
+    ) -> tuple[str, str]:
+        if entry.skipped is not None:
+            return entry.skipped.code, entry.skipped.message
+        if latest is not None:
+            code = latest.error.code if latest.error else latest.outcome.value
+            said = latest.error.message if latest.error else ""
+            return code, said or f"try {latest.ref.try_} ended {latest.outcome.value} and none followed"
+        if tries:
+            return "trial_lost", f"try {tries[-1].number} started and left no record"
+        if failed := builds.of(entry):
+            return "image_build_failed", failed
+        if self.ended_by is not None:
+            return self.ended_by.value, f"the run was {self.ended_by.value} before it started"
+        return "not_started", self.unstarted or "no try of it has started"
+
+    def _report(self, code: str, message: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(code=code, message=message))

@@ -1,0 +1,173 @@
+"""The merge: records in, bundle and final state out. The exit handler and `runs merge` call it.
+
+It may be repeated at any time: the same records give the same bytes, and records that came late are taken in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import ValidationError
+
+from argo_harbor.bundle import rows, state
+from argo_harbor.bundle.collect import MAX_PROBLEMS, Collected, Collector
+from argo_harbor.bundle.evidence import folder_of
+from argo_harbor.bundle.facts import TaskFacts
+from argo_harbor.bundle.files import Draft, Lines, drafting, pretty
+from argo_harbor.bundle.gather import Gathered, gather
+from argo_harbor.bundle.plans import find_plan, read_head
+from argo_harbor.bundle.report import render
+from argo_harbor.bundle.summary import summarize
+from argo_harbor.errors import PlatformError
+from argo_harbor.model.bundle import (
+    METADATA_FILE,
+    REPORT_FILE,
+    SCORES_FILE,
+    SUMMARY_FILE,
+    TASKS_FILE,
+    TRIALS_FILE,
+    Problem,
+    RunFacts,
+)
+from argo_harbor.model.record import TrialRecord
+from argo_harbor.model.run_state import RunState
+from argo_harbor.model.states import ResultState, RunPhase, TaskPhase
+from argo_harbor.store import layout
+from argo_harbor.store.base import KeyNotFound, Store
+
+EndedBy = Literal[RunPhase.CANCELLED, RunPhase.EXPIRED]
+
+
+class MergeResult(NamedTuple):
+    state: RunState
+    facts: RunFacts
+    bundle: str
+    """Store key of the bundle's folder, with a trailing slash."""
+
+
+def merge(
+    run_id: str,
+    store: Store,
+    *,
+    plan: str = "",
+    engine: str = "",
+    ended_by: EndedBy | None = None,
+    unstarted: str = "",
+    scratch: Path | None = None,
+) -> MergeResult:
+    """Merge what the store holds of a run into its bundle, then write the run's final state.
+
+    `plan` is the plan's digest; without it the run's request or its first try names it. `ended_by` says that
+    a cancel or a deadline ended the run; a cancel mark in the store and an earlier merge's state say so too.
+    `unstarted` is what the caller knows about attempts that never started. `scratch` is where the draft lies.
+
+    Raises UsageError `unknown_run`, PlatformError `plan_unreadable` or `store_write_failed`; a bundle that
+    was not finished then has no `run.json`, and the state, if it could be written, is `failed`.
+    """
+    digest = plan or find_plan(run_id, store)
+    head = read_head(digest, store)
+    ended_by = ended_by or ended_earlier(run_id, store)
+    collector = Collector(run_id, store, head, digest, ended_by, unstarted)
+    phase: RunPhase = ended_by or RunPhase.FAILED
+    try:
+        with drafting(run_id, store, scratch) as draft:
+            gathered = _write_trials(collector, draft)
+            phase = state.end_of(gathered.tasks, ended_by)
+            facts = _write_rest(gathered, draft, engine=engine, phase=phase)
+            draft.publish()
+    except PlatformError as error:
+        failed = RunState(
+            run=run_id, plan=digest, phase=phase, result_state=ResultState.FAILED, message=error.message
+        )
+        # The store may be what failed; then the missing state says the same, and the first error matters.
+        with contextlib.suppress(PlatformError):
+            store.put(layout.state(run_id), failed.canonical())
+        raise
+    over = _state(gathered, facts)
+    store.put(layout.state(run_id), over.canonical())
+    return MergeResult(over, facts, layout.bundle(run_id))
+
+
+def ended_earlier(run_id: str, store: Store) -> EndedBy | None:
+    """Whether a cancel mark or an earlier merge says that the run was cut short."""
+    known = read_state(run_id, store)
+    if known is not None and known.phase is RunPhase.EXPIRED:
+        return RunPhase.EXPIRED
+    if known is not None and known.phase is RunPhase.CANCELLED:
+        return RunPhase.CANCELLED
+    return RunPhase.CANCELLED if any(store.list(layout.cancel_marks(run_id))) else None
+
+
+def read_state(run_id: str, store: Store) -> RunState | None:
+    """The final state that a merge wrote; None while there is none that this version understands."""
+    try:
+        return RunState.from_json(store.get(layout.state(run_id)))
+    except (KeyNotFound, ValidationError):
+        return None
+
+
+def _write_trials(collector: Collector, draft: Draft) -> Gathered:
+    with draft.lines(TRIALS_FILE) as trials, draft.lines(SCORES_FILE) as scores:
+        return gather(collector, lambda collected: _write_trial(collected, collector, draft, trials, scores))
+
+
+def _write_trial(
+    collected: Collected, collector: Collector, draft: Draft, trials: Lines, scores: Lines
+) -> Collected:
+    record = collected.record
+    if record is None:
+        return collected
+    there, gone = _take_evidence(record, collected.folder, draft)
+    for path in gone[: MAX_PROBLEMS - len(collector.problems)]:
+        collector.problems.append(
+            Problem(code="evidence_missing", message=f"{collected.folder}{path} is not in the store")
+        )
+    if gone:
+        record = record.model_copy(update={"files": there})
+    trials.add(rows.trial_row(record, tries=collected.tries))
+    scores.add(rows.score_row(record, run_id=collector.run_id, reward_key=collector.head.reward_key))
+    return replace(collected, record=record)
+
+
+def _take_evidence(record: TrialRecord, folder: str, draft: Draft) -> tuple[tuple[str, ...], list[str]]:
+    there, gone = [], []
+    for path in (*record.files, layout.TRIAL):
+        try:
+            draft.add_evidence(folder + path, f"{folder_of(record)}/{path}")
+            there.append(path)
+        except KeyNotFound:
+            gone.append(path)
+    return tuple(path for path in there if path != layout.TRIAL), gone
+
+
+def _write_rest(gathered: Gathered, draft: Draft, *, engine: str, phase: RunPhase) -> RunFacts:
+    with draft.lines(TASKS_FILE) as tasks:
+        for task in gathered.tasks:
+            tasks.add(rows.task_row(task, head=gathered.head, phase=_phase(task, phase)))
+    summary, intervals = summarize(gathered)
+    facts = rows.run_facts(gathered, phase=phase, engine=engine, intervals=intervals)
+    draft.write(METADATA_FILE, pretty(rows.metadata(gathered, facts)))
+    draft.write(SUMMARY_FILE, pretty(summary))
+    draft.write(REPORT_FILE, render(gathered, facts, summary).encode())
+    return facts
+
+
+def _phase(task: TaskFacts, run: RunPhase) -> TaskPhase:
+    return state.task_phase(
+        task, over=True, ended_by=run if run in (RunPhase.CANCELLED, RunPhase.EXPIRED) else None
+    )
+
+
+def _state(gathered: Gathered, facts: RunFacts) -> RunState:
+    counts = state.count(_phase(task, facts.phase) for task in gathered.tasks)
+    return RunState(
+        run=gathered.run_id,
+        plan=gathered.plan_digest,
+        phase=facts.phase,
+        result_state=state.result_of(counts),
+        counts=counts,
+        coverage=gathered.coverage,
+    )
