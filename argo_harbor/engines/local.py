@@ -1,0 +1,209 @@
+"""The embedded engine: runs a plan on this machine, in the foreground, to a merged bundle."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, Self
+
+from argo_harbor.bundle import merge as bundle_merge
+from argo_harbor.bundle.plans import find_plan
+from argo_harbor.bundle.results import Survey, survey
+from argo_harbor.engines import events, scratch
+from argo_harbor.engines.base import RunInterrupted, SubmitOptions
+from argo_harbor.engines.builds import Builds
+from argo_harbor.engines.grants import resolve
+from argo_harbor.engines.launch import Launcher
+from argo_harbor.engines.local_checks import base_of, check_local, network_of
+from argo_harbor.engines.publish import publish
+from argo_harbor.engines.request import owner_lives, write_request
+from argo_harbor.engines.schedule import Schedule
+from argo_harbor.errors import Conflict
+from argo_harbor.model.base import canonical_json
+from argo_harbor.model.documents import RunInfo
+from argo_harbor.model.plan import RunPlan
+from argo_harbor.model.runner import RunnerSettings, SandboxSettings
+from argo_harbor.model.states import RunPhase
+from argo_harbor.model.taskset import Taskset, Warned
+from argo_harbor.sandbox.preview import prepare_preview
+from argo_harbor.store import layout
+from argo_harbor.store.directory import DirectoryStore
+
+QUIET_SECONDS = 20.0
+"""What the last processes of a killed run get to end by themselves before a merge gives up on them."""
+
+
+class LocalEngine:
+    """See `Engine`. Everything that it tells about runs comes from the store."""
+
+    name: Literal["local"] = "local"
+
+    def __init__(self, store: DirectoryStore, scratch_folder: Path) -> None:
+        self.store = store
+        self._scratch = scratch_folder
+
+    @classmethod
+    def open(cls, root: Path) -> Self:
+        """The engine whose store is `<root>/local`. Creates nothing yet."""
+        return cls(DirectoryStore(root / "local"), root / "scratch")
+
+    def check(self, plan: RunPlan, taskset: Taskset, *, options: SubmitOptions) -> list[Warned]:
+        """Refusals and warnings of this machine; changes nothing.
+
+        Raises: Refused with all findings, PlatformError `sandbox_unavailable`.
+        """
+        resolve(plan.head.grants, options.environ)
+        return check_local(plan, taskset, options)
+
+    def submit(
+        self,
+        plan: RunPlan,
+        taskset: Taskset,
+        *,
+        options: SubmitOptions | None = None,
+        progress: events.Progress = events.silent,
+    ) -> str:
+        """Run the plan until it is merged and return the run's id.
+
+        Raises: Refused, PlatformError; RunInterrupted after SIGINT or SIGTERM, with the run left for `merge`.
+        """
+        options = options or SubmitOptions()
+        self.check(plan, taskset, options=options)
+        granted = resolve(plan.head.grants, options.environ)
+        preferred = options.scratch or self._scratch
+        scratch.sweep(preferred)
+        publish(plan, taskset, self.store)
+        run_id = f"run-{secrets.token_hex(8)}"
+        base, reason = base_of(options)
+        write_request(self.store, run_id, plan, base=base, submitted_at=_now(), more=options.request)
+        cap = min(plan.head.limits.cap, 2 * (os.cpu_count() or 1))
+        with scratch.run_scratch(run_id, preferred) as folder:
+            schedule = self._schedule(
+                run_id, plan, folder, grants=granted.as_input(), cap=cap, progress=progress
+            )
+            progress(
+                events.RunAccepted(
+                    run=run_id,
+                    plan_digest=plan.digest,
+                    tasks=len(plan.parts),
+                    trials=len(plan.parts) * plan.head.n_attempts,
+                    cap=cap,
+                    base=base,
+                    base_reason=reason,
+                    store=self.store.name,
+                    network=_network_name(plan),
+                )
+            )
+            asyncio.run(schedule.execute())
+        if schedule.stopped == "interrupted":
+            self._mark_cancelled(run_id, "interrupted")
+            raise RunInterrupted(run_id)
+        progress(events.MergeStarted(run_id))
+        try:
+            bundle_merge.merge(
+                run_id,
+                self.store,
+                plan=plan.digest,
+                engine=self.name,
+                ended_by=RunPhase.EXPIRED if schedule.stopped == "expired" else None,
+                unstarted=_unstarted(schedule),
+            )
+        except KeyboardInterrupt:
+            raise RunInterrupted(run_id) from None
+        return run_id
+
+    def _schedule(
+        self, run_id: str, plan: RunPlan, folder: Path, *, grants: bytes, cap: int, progress: events.Progress
+    ) -> Schedule:
+        unfenced = any(network_of(part) == "unfenced" for part in plan.parts)
+        settings = RunnerSettings(
+            store=str(self.store.root.absolute()),
+            sandbox=SandboxSettings(network="unfenced" if unfenced else "none", run_scratch=str(folder)),
+            owner=os.getpid(),
+            lock=str(folder / scratch.LOCK),
+        )
+        file = folder / "runner.json"
+        file.write_bytes(settings.canonical())
+        return Schedule(
+            run=run_id,
+            plan=plan,
+            store=self.store,
+            launcher=Launcher(file, grants),
+            builds=Builds(
+                plan.parts,
+                run=run_id,
+                store=self.store,
+                scratch=folder,
+                preview=prepare_preview(folder),
+                progress=progress,
+                stamp=_now,
+            ),
+            cap=cap,
+            progress=progress,
+        )
+
+    def merge(self, run_id: str) -> None:
+        """Finish a run whose submit is gone, or merge once more.
+
+        What still runs of a killed submit gets a moment to end. A run that was never merged counts as
+        cancelled.
+
+        Raises: UsageError `unknown_run`; Conflict `run_active` while its submit still runs; PlatformError.
+        """
+        plan = find_plan(run_id, self.store)
+        if bundle_merge.read_state(run_id, self.store) is None:
+            if owner_lives(self.store, run_id):
+                raise Conflict(
+                    "run_active",
+                    f"{run_id} is still driven by the process that submitted it",
+                    "wait for it, or interrupt it with Ctrl-C",
+                )
+            scratch.wait_until_quiet(run_id, self._scratch, QUIET_SECONDS)
+            if not any(self.store.list(layout.cancel_marks(run_id))):
+                self._mark_cancelled(run_id, "its submit ended early")
+        scratch.sweep(self._scratch)
+        bundle_merge.merge(run_id, self.store, plan=plan, engine=self.name)
+
+    def survey(self, run_id: str) -> Survey:
+        """Everything that status, tasks and results show. Raises: UsageError `unknown_run`, PlatformError."""
+        return survey(run_id, self.store, engine=self.name)
+
+    def status(self, run_id: str) -> RunInfo:
+        """Raises: UsageError `unknown_run`, PlatformError."""
+        return self.survey(run_id).run
+
+    def list_runs(self) -> list[str]:
+        """Ids of the runs in the store, the newest first."""
+        requests = [
+            (entry.modified, entry.key.split("/")[1])
+            for entry in self.store.list(layout.runs())
+            if entry.key.endswith("/request.json") and entry.key.count("/") == 2
+        ]
+        return [run_id for _, run_id in sorted(requests, reverse=True)]
+
+    def bundle_dir(self, run_id: str) -> Path:
+        """Absolute folder of the run's bundle, whether or not it is there."""
+        return self.store.path(layout.bundle(run_id).rstrip("/")).absolute()
+
+    def _mark_cancelled(self, run_id: str, reason: str) -> None:
+        mark = {"at": _now(), "reason": reason}
+        self.store.put(layout.cancel_mark(run_id, secrets.token_hex(16)), canonical_json(mark))
+
+
+def _network_name(plan: RunPlan) -> str:
+    if any(network_of(part) == "unfenced" for part in plan.parts):
+        return "unfenced"
+    return "none (narrowed)" if any(part.rules.narrowed for part in plan.parts) else "none"
+
+
+def _unstarted(schedule: Schedule) -> str:
+    if not schedule.refused:
+        return ""
+    return f"the canary stopped the run: {'; '.join(schedule.refused)}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,56 @@
+"""The runner's command line: `python -m argo_harbor.runner trial | agent | verify …`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from argo_harbor.runner.job import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Which try to run, and where."""
+
+    mode: Mode
+    plan: str
+    run: str
+    index: int
+    attempt: int
+    try_: int
+    uid: str
+    settings: Path
+    deadline: float | None
+    """Unix time in seconds at which the run's budget is spent."""
+    grants: Path | None
+    """JSON with the granted variables, `{"target": {…}, "verifier": {…}}`; usually `/dev/stdin`."""
+
+
+def parse(arguments: Sequence[str]) -> Command:
+    """Raises SystemExit 2 for a wrong command line."""
+    parser = argparse.ArgumentParser(prog="python -m argo_harbor.runner", description=__doc__)
+    parser.add_argument("mode", choices=["trial", "agent", "verify"])
+    parser.add_argument("--plan", required=True, help="digest of the plan, 64 hex")
+    parser.add_argument("--run", required=True)
+    parser.add_argument("--task", required=True, type=int, help="index of the task")
+    parser.add_argument("--attempt", required=True, type=int)
+    parser.add_argument("--try", required=True, type=int, dest="try_")
+    parser.add_argument("--uid", required=True, help="uid of the pod, or a random one")
+    parser.add_argument("--settings", required=True, type=Path)
+    parser.add_argument("--deadline", type=float)
+    parser.add_argument("--grants", type=Path)
+    given = parser.parse_args(arguments)
+    return Command(
+        mode=given.mode,
+        plan=given.plan,
+        run=given.run,
+        index=given.task,
+        attempt=given.attempt,
+        try_=given.try_,
+        uid=given.uid,
+        settings=given.settings,
+        deadline=given.deadline,
+        grants=given.grants,
+    )

@@ -1,0 +1,23 @@
+"""Ties the life of a process to that of its parent, so that a killed submit leaves nothing running."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(number: signal.Signals, parent: int | None = None) -> None:
+    """Have the kernel send `number` to this process when its parent ends; Linux only.
+
+    `parent` is the pid that the caller expects: when it is gone already, the signal is raised at once.
+
+    Raises: OSError when the kernel refuses.
+    """
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+    if parent is not None and os.getppid() != parent:
+        signal.raise_signal(number)

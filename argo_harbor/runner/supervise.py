@@ -1,0 +1,133 @@
+"""Runs Harbor's child process and keeps the clocks that Harbor does not: the trial's own and the run's.
+
+The child is asked to end with SIGTERM and made to with SIGKILL; its sandboxes die with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from argo_harbor.runner.job import PHASE_LINE, REPORT_FILE, Job, Report
+from argo_harbor.runner.outcome import Stop
+
+GRACE_SECONDS = 6.0
+"""For a cancelled child to collect its logs and stop its sandbox: a run must end within ten seconds."""
+LOG_FILE = "child.log"
+LOG_TAIL = 2000
+"""Bytes of the child's last words in an error message."""
+_INTERPRETER = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+_INTERPRETER_PREFIXES = ("PYTHON", "COVERAGE_", "LC_")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the child ended."""
+
+    report: Report | None
+    stop: Stop = ""
+    detail: str = ""
+
+
+def interpreter_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a Python process of ours needs to start, and nothing else of `environ`."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in _INTERPRETER or name.startswith(_INTERPRETER_PREFIXES)
+    }
+
+
+async def run_child(
+    job: Job, *, outer_seconds: float, run_deadline: float | None, on_phase: Callable[[str], None]
+) -> Ended:
+    """Run one job to its end. SIGTERM of this process cancels it.
+
+    `run_deadline` is a Unix time in seconds; `outer_seconds` counts from now.
+    """
+    work = Path(job.work_dir)
+    limit, reason = _first_clock(outer_seconds, run_deadline)
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, asked.set)
+    try:
+        with (work / LOG_FILE).open("wb") as log:
+            child = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",
+                "-m",
+                "argo_harbor.runner.child",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                env=interpreter_environment(os.environ),
+                cwd=work,
+            )
+        talking = asyncio.create_task(_talk(child, job, on_phase))
+        stopping = asyncio.create_task(asked.wait())
+        await asyncio.wait({talking, stopping}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        stop: Stop = ""
+        if not talking.done():
+            stop = "cancelled" if asked.is_set() else reason
+            await _end(child, talking)
+        stopping.cancel()
+        await child.wait()
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+    return _read(work, stop, child.returncode or 0)
+
+
+def _first_clock(outer_seconds: float, run_deadline: float | None) -> tuple[float, Stop]:
+    if run_deadline is not None and run_deadline - time.time() < outer_seconds:
+        return max(run_deadline - time.time(), 0.0), "expired"
+    return outer_seconds, "deadline"
+
+
+async def _talk(child: asyncio.subprocess.Process, job: Job, on_phase: Callable[[str], None]) -> None:
+    """Hand over the job and pass on phases until the child closes its output."""
+    if child.stdin is None or child.stdout is None:
+        raise RuntimeError("the child has no pipes")
+    with suppress(ConnectionError):
+        # A child that dies at once leaves no report, which says so.
+        child.stdin.write(job.canonical())
+        await child.stdin.drain()
+        child.stdin.close()
+    async for line in child.stdout:
+        text = line.decode(errors="replace").strip()
+        if text.startswith(PHASE_LINE):
+            on_phase(text.removeprefix(PHASE_LINE))
+    await child.wait()
+
+
+async def _end(child: asyncio.subprocess.Process, talking: asyncio.Task[None]) -> None:
+    with suppress(ProcessLookupError):
+        child.terminate()
+    done, _ = await asyncio.wait({talking}, timeout=GRACE_SECONDS)
+    if not done:
+        with suppress(ProcessLookupError):
+            child.kill()
+        await asyncio.wait({talking}, timeout=GRACE_SECONDS)
+        talking.cancel()
+
+
+def _read(work: Path, stop: Stop, status: int) -> Ended:
+    report: Report | None = None
+    with suppress(FileNotFoundError, ValidationError):
+        report = Report.from_json((work / REPORT_FILE).read_bytes())
+    if report is None and not stop:
+        with (work / LOG_FILE).open("rb") as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - LOG_TAIL))
+            said = log.read().decode(errors="replace").strip()
+        return Ended(None, "died", f"the process that ran Harbor ended with status {status}: {said}")
+    if report is not None and report.cancelled and not stop:
+        stop = "cancelled"
+    return Ended(report, stop)
