@@ -64,7 +64,7 @@ def nearest_key(key: Key) -> str:
         return f"did you mean {dotted(key.table, close[0])}?"
     elsewhere = [path for path in _all_paths(TaskConfig) if path.rpartition(".")[2] == key.name]
     if elsewhere:
-        return f"did you mean {elsewhere[0]}?"
+        return f"did you mean {min(elsewhere, key=lambda path: path.count('.'))}?"
     where = f"[{key.table}]" if key.table else "the top level"
     return f"keys of {where}: {', '.join(known)}"
 

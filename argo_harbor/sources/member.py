@@ -38,7 +38,7 @@ class Member:
 
     def find(self, finding: Finding) -> None:
         """Take a finding about a path of the task, once."""
-        placed = replace(finding, task=self.name, file=printable(self.prefix + finding.file))
+        placed = replace(finding, task=self.name, file=printable((self.prefix + finding.file).rstrip("/")))
         if placed not in self.findings:
             self.findings.append(placed)
 
@@ -100,6 +100,8 @@ def _read(member: Member) -> None:
     if CONFIG in tree.files or CONFIG in tree.left_out:
         known[CONFIG] = read_file(f"{member.root}/{CONFIG}")
         _read_config(member, known[CONFIG])
+    elif not any(finding.file == CONFIG for finding in tree.findings):
+        member.find(Finding(CODE, "is a link to nothing", f"put a {CONFIG} in its place", file=CONFIG))
     _check_name(member)
     for finding in tree.findings:
         member.find(finding)

@@ -19,7 +19,7 @@ harbor_config = pytest.importorskip("harbor.models.task.config")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 example_files = sorted(EXAMPLES.rglob("task.toml"))
-many_documents = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many_documents = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def harbors(text: str) -> object:

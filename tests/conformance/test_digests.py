@@ -42,13 +42,12 @@ def test_content_and_environment_digests_equal_harbors(plan: TreePlan, tmp_path:
     assert [file.path for file in content.files] == [path.relative_to(root).as_posix() for path in files]
     assert content.digest == expected
     for folder in _FOLDERS:
-        ours = environment_digest(tree, folder)
-        assert ours == definition.environment_content_hash(root / folder, truncate=64)
-        assert ours.startswith(definition.environment_content_hash(root / folder))
+        expected = definition.environment_content_hash(root / folder, truncate=64)
+        assert environment_digest(tree, folder) == expected
 
 
 @given(plan=tree_plans(inner_links_only=False))
-@settings(many_trees, max_examples=100)
+@settings(many_trees, max_examples=60)
 def test_links_that_harbor_refuses_are_refused(plan: TreePlan, tmp_path: Path) -> None:
     root = write_tree(plan, tmp_path / "task")
     findings = read_tree(str(root)).findings
@@ -83,7 +82,7 @@ _PART = st.one_of(
 
 
 @given(st.lists(_PART, min_size=1, max_size=4).map("/".join))
-@settings(max_examples=1000)
+@settings(max_examples=300)
 def test_the_built_in_list_is_matched_as_its_patterns_are(path: str) -> None:
     assert built_in(path) == _SPEC.match_file(path)
 
