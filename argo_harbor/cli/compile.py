@@ -147,8 +147,8 @@ def _print(planned: Planned, target: Path, *, parts: int) -> None:
     cap = f"{head.limits.cap} at once"
     trials = len(head.running) * head.n_attempts
     output.line(
-        f"\n{len(head.running)} tasks, {trials} trials ({cap}), agent {head.agent.name}, profile {head.profile.name}, "
-        f"time budget {output.duration(head.limits.timeout_seconds)}"
+        f"\n{len(head.running)} tasks, {trials} trials ({cap}), agent {head.agent.name}, "
+        f"profile {head.profile.name}, time budget {output.duration(head.limits.timeout_seconds)}"
     )
     split = f" and {parts} parts" if parts else ""
     output.line(f"Wrote {target / 'workflow.yaml'}{split}")

@@ -21,8 +21,8 @@ def write_compiled(plan: RunPlan, objects: list[dict[str, Any]], target: Path) -
     """Write `workflow.yaml`, `parts/000.yaml…`, `plan.json` and `tasks/<index>.json`.
 
     Returns the paths relative to `target`, sorted. Raises UsageError `output_not_empty` when the folder holds
-    anything that an earlier compile did not write, PlatformError `store_write_failed` when it cannot be written;
-    the folder is then as it was.
+    anything that an earlier compile did not write, PlatformError `store_write_failed` when it cannot be
+    written; the folder is then as it was.
     """
     from argo_harbor.workflow import to_yaml
 

@@ -13,7 +13,7 @@ import typer
 
 from argo_harbor.cli import compile as compile_command
 from argo_harbor.cli import config, profiles, runs, submit
-from argo_harbor.cli.grouped import GroupedCommands
+from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
 from argo_harbor.errors import EXIT_INTERRUPTED, EXIT_OK, HarborError, UsageError
 
 app = typer.Typer(
@@ -27,11 +27,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("compile", rich_help_panel="Plan")(compile_command.compile_suite)
+app.command("compile", cls=GroupedOptions, rich_help_panel="Plan")(compile_command.compile_suite)
 runs_app = typer.Typer(
     cls=GroupedCommands, no_args_is_help=True, rich_markup_mode=None, help="Submit, follow and use runs."
 )
-runs_app.command("submit", rich_help_panel="Start")(submit.submit)
+runs_app.command("submit", cls=GroupedOptions, rich_help_panel="Start")(submit.submit)
 runs.register(runs_app)
 app.add_typer(runs_app, name="runs", rich_help_panel="Run")
 app.add_typer(profiles.app, name="profiles", rich_help_panel="Limits and settings")
@@ -73,7 +73,7 @@ def run(arguments: list[str]) -> int:
         output.note("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`): nothing more can be said, and Python must not try at exit.
+        # The reader of our output has gone (`| head`): Python must not try to flush to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
     except typer.TyperException as problem:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from argo_harbor.errors import HarborError
-from argo_harbor.model.taskset import Warned
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from argo_harbor.model.base import Model
+    from argo_harbor.model.taskset import Warned
 
 MAX_SHOWN = 20
 """Findings or warnings printed before the rest is counted; `--json` always has all."""

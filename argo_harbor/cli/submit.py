@@ -121,13 +121,12 @@ def _run(
         else:
             output.line(f"argo-harbor runs merge {stopped.run_id}")
         return EXIT_INTERRUPTED
-    status = engine.status(run_id)
     if as_json:
         output.document(run_document(engine, run_id, warned))
     else:
         print_results(engine, run_id)
         output.line(f"Report: {engine.bundle_dir(run_id) / 'report.html'}")
-    return EXIT_OK if status.phase is RunPhase.COMPLETED else EXIT_FAILED
+    return EXIT_OK if engine.status(run_id).phase is RunPhase.COMPLETED else EXIT_FAILED
 
 
 def rerun_line(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from argo_harbor.cli import output
-from argo_harbor.model.taskset import Taskset
+
+if TYPE_CHECKING:
+    from argo_harbor.model.taskset import Taskset
 
 
 def print_tasks(taskset: Taskset, *, as_json: bool) -> None:

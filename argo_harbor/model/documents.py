@@ -222,6 +222,7 @@ class TaskListDocument(Model):
 
     taskset_ref: str
     tasks: tuple[ListedTask, ...]
+    warnings: tuple[Item, ...] = ()
 
 
 class VerifyDocument(Model):

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
+from argo_harbor.model.base import Model
 from argo_harbor.model.task import StepConfig, TaskConfig
 
 
@@ -109,19 +112,37 @@ class Warned:
         return f"{where}: {self.message}" if where else self.message
 
 
+class TasksetMember(Model):
+    """One task of a suite by name, folder and content digest; its index is its place in the list."""
+
+    name: str
+    folder: str = Field(pattern=r"^[^/\x00]+$")
+    digest: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class StoredTaskset(Model):
+    """`tasksets/<name>/<digest>.json`: a published taskset. All members, also those not published yet."""
+
+    schema_version: Literal["taskset-1"] = "taskset-1"
+    name: str
+    digest: str = Field(pattern=r"^[0-9a-f]{64}$")
+    members: tuple[TasksetMember, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Taskset:
     """A named list of tasks, pinned by digest, possibly narrowed to a selection."""
 
     name: str
     digest: str
-    """64 hex over the set of all members' names and digests, so order does not change it; a selection does not
-    change it either."""
+    """64 hex over the set of all members' names and digests: neither order nor a selection changes it."""
     tasks: tuple[Task, ...]
     """The selected tasks, by index."""
     total: int
     """Tasks of the whole suite."""
     warnings: tuple[Warned, ...] = ()
+    members: tuple[TasksetMember, ...] = ()
+    """All tasks of the suite in order of their index, whatever is selected."""
 
     @property
     def ref(self) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from argo_harbor.errors import Finding, Refused, UsageError
 from argo_harbor.model.base import canonical_json, sha256_hex
-from argo_harbor.model.taskset import Task, Taskset, Warned
+from argo_harbor.model.taskset import Taskset, TasksetMember, Warned
 from argo_harbor.sources.keys import deprecated_keys
 from argo_harbor.sources.member import Member, printable, read_member, unreadable
 from argo_harbor.sources.toml import MAX_BYTES, BrokenToml, parse_toml
@@ -62,7 +62,8 @@ def read_directory(path: str | os.PathLike[str]) -> Taskset:
     warnings += _deprecations(members)
     members.sort(key=lambda member: member.name.encode())
     tasks = tuple(member.as_task(index) for index, member in enumerate(members))
-    return Taskset(taskset_name(root), taskset_digest(tasks), tasks, len(tasks), tuple(warnings))
+    refs = tuple(TasksetMember.model_construct(name=t.name, folder=t.folder, digest=t.digest) for t in tasks)
+    return Taskset(taskset_name(root), taskset_digest(refs), tasks, len(tasks), tuple(warnings), refs)
 
 
 def taskset_name(path: str) -> str:
@@ -71,7 +72,7 @@ def taskset_name(path: str) -> str:
     return _NOT_IN_NAMES.sub("-", os.path.basename(path).lower()) or "tasks"
 
 
-def taskset_digest(tasks: Iterable[Task]) -> str:
+def taskset_digest(tasks: Iterable[TasksetMember]) -> str:
     """SHA-256 over the set of (name, content digest), 64 hex; the order of the tasks does not count."""
     members = sorted((task.name, task.digest) for task in tasks)
     return sha256_hex(canonical_json([list(member) for member in members]))
