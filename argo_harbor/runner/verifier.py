@@ -57,6 +57,9 @@ class WatchedVerifier(Verifier):  # type: ignore[misc]  # Harbor is not type-che
             if type(error).__name__ not in REWARD_ERRORS:
                 session.fail(step, Failure(type(error).__name__, str(error), "verifier", _root(error)))
                 raise
+            if step not in session.gradings:
+                # Harbor does not read what is not there.
+                self._note(read_rewards(self.trial_paths.verifier_dir, self.environment.irregular))
             await self._watch()
             raise
         await self._watch()
