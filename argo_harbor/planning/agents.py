@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from argo_harbor.model.agents import AgentKind, agent_hint, find_agent
+from argo_harbor.model.base import canonical_json
 from argo_harbor.model.plan import AgentPlan, ModelPlan
 from argo_harbor.model.platform import Platform
 from argo_harbor.model.spec import RunSpec
@@ -74,6 +75,15 @@ def plan_agent(spec: RunSpec, platform: Platform, report: Report) -> ChosenAgent
             "looks like a credential, and agent_kwargs stand in the plan for all to read",
             key=path,
             hint="give it as a variable: spec.target.env_secrets, or spec.target.env with host:NAME",
+        )
+    try:
+        canonical_json(target.agent_kwargs)
+    except (TypeError, ValueError) as error:
+        report.refuse(
+            "invalid_spec",
+            f"cannot stand in a plan: {error}",
+            key="spec.target.agent_kwargs",
+            hint="use texts, finite numbers, true and false, lists and tables",
         )
     agent = AgentPlan(
         name=source.name,

@@ -52,13 +52,13 @@ class ImagePlanner:
         agent = self._image(task.agent_image, config.environment.workdir, "environment.docker_image", report)
         if not task.steps:
             verifier = self._of_verifier(task.verifier_image, config.verifier_environment(), "", report)
-            return Images.model_construct(agent=agent, verifier=verifier), ()
+            return Images(agent=agent, verifier=verifier), ()
         of_steps = tuple(
             self._of_verifier(source, config.verifier_environment(step), f"steps[{number}].", report)
             for number, (step, source) in enumerate(zip(task.steps, task.step_verifier_images, strict=True))
         )
         first = next((image for image in of_steps if image is not None), None)
-        return Images.model_construct(agent=agent, verifier=first), of_steps
+        return Images(agent=agent, verifier=first), of_steps
 
     def _of_verifier(
         self, source: ImageSource | None, own: EnvironmentConfig | None, table: str, report: Report
@@ -75,7 +75,8 @@ class ImagePlanner:
                 hint=_COMPOSE_HINT,
             )
         built = source.kind == "dockerfile"
-        if source.kind == "prebuilt" and not _PLAIN.fullmatch(source.reference):
+        plain = bool(_PLAIN.fullmatch(source.reference))
+        if source.kind == "prebuilt" and not plain:
             report.refuse(
                 "invalid_task_config",
                 f"{source.reference!r} is no image reference",
@@ -83,9 +84,9 @@ class ImagePlanner:
                 hint='use letters, digits and ". _ / : @ -" only',
             )
         image = self._key(source) if built else ""
-        return ImagePlan.model_construct(
+        return ImagePlan(
             kind="build" if built else "prebuilt",
-            reference=f"{self._registry}/env:{image[:32]}" if built else source.reference,
+            reference=f"{self._registry}/env:{image[:32]}" if built else source.reference if plain else "",
             key=image,
             context=source.context,
             environment_digest=source.environment_digest,

@@ -158,6 +158,7 @@ class Networks:
 
     def _plan(self, wishes: Wishes, report: Report, *, first: bool) -> Planned:
         allowed = self._allowed
+        before = len(report.findings)
         setup = self._phase(wishes.setup, allowed.setup, report) if first else _NO_HOSTS
         agent = self._phase(wishes.agent, _NO_HOSTS, report)
         if wishes.agent.mode != "no-network" or allowed.closed_book:
@@ -171,7 +172,8 @@ class Networks:
             )
         verifier = self._phase(wishes.verifier, allowed.verifier, report)
         opened = verifier.less(agent) if wishes.shared else ()
-        if opened and allowed.shared_verifier == "same":
+        # Hosts that are refused already would only be named twice.
+        if opened and allowed.shared_verifier == "same" and len(report.findings) == before:
             report.refuse(
                 "verifier_network_wider",
                 f"grading needs {_listed(opened)}, which the agent in the same container may not reach",

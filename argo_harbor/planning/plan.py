@@ -94,6 +94,7 @@ def plan(
             tasks=_entries(tasks, parts, refused),
         ),
         parts=tuple(parts),
+        taskset=taskset,
     )
 
 

@@ -32,7 +32,13 @@ class Sizes:
         self._profile = profile
         self._flags = flags
         self._known: dict[tuple[float, int, int, int], Resources] = {}
-        self._check("execution.sandbox", flags, report)
+        self._check(
+            "execution.sandbox",
+            report,
+            cpus=flags.cpus,
+            memory_mb=flags.memory_mb,
+            storage_mb=flags.storage_mb,
+        )
 
     def plan(self, task: Task, report: Report) -> SandboxResources:
         """Reports `resources_exceed_policy`, `gpu_unsupported`, and what no profile can offer."""
@@ -44,31 +50,37 @@ class Sizes:
         ]
         # One size serves every step's verifier, because a trial has one place for them.
         verifier = reduce(self._larger, separate) if separate else None
-        return SandboxResources.model_construct(agent=agent, verifier=verifier)
+        return SandboxResources(agent=agent, verifier=verifier)
 
     def _sandbox(
         self, environment: EnvironmentConfig, flags: SandboxRequest, key: str, report: Report
     ) -> Resources:
         self._refuse_odd_machines(environment, key, report)
-        asked = SandboxRequest.model_construct(
-            cpus=None if flags.cpus else environment.cpus,
-            memory_mb=None if flags.memory_mb else environment.memory_mb,
-            storage_mb=None if flags.storage_mb else environment.storage_mb,
-        )
-        self._check(key, asked, report)
+        cpus = None if flags.cpus else environment.cpus
+        memory = None if flags.memory_mb else environment.memory_mb
+        storage = None if flags.storage_mb else environment.storage_mb
+        self._check(key, report, cpus=cpus, memory_mb=memory, storage_mb=storage)
         return self._resources(
-            float(flags.cpus or asked.cpus or SILENT_CPUS),
-            flags.memory_mb or asked.memory_mb or SILENT_MEMORY_MB,
-            flags.storage_mb or asked.storage_mb or SILENT_STORAGE_MB,
+            float(flags.cpus or cpus or SILENT_CPUS),
+            flags.memory_mb or memory or SILENT_MEMORY_MB,
+            flags.storage_mb or storage or SILENT_STORAGE_MB,
             environment.gpus or 0,
         )
 
-    def _check(self, table: str, asked: SandboxRequest, report: Report) -> None:
+    def _check(
+        self,
+        table: str,
+        report: Report,
+        *,
+        cpus: float | None,
+        memory_mb: int | None,
+        storage_mb: int | None,
+    ) -> None:
         profile = self._profile
         for field, value, ceiling in (
-            ("cpus", asked.cpus, profile.max_cpus),
-            ("memory_mb", asked.memory_mb, profile.max_memory_mb),
-            ("storage_mb", asked.storage_mb, min(profile.max_storage_mb, profile.max_disk_mb)),
+            ("cpus", cpus, profile.max_cpus),
+            ("memory_mb", memory_mb, profile.max_memory_mb),
+            ("storage_mb", storage_mb, min(profile.max_storage_mb, profile.max_disk_mb)),
         ):
             if value is not None and value > ceiling:
                 report.refuse(

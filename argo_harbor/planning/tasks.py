@@ -45,7 +45,7 @@ class TaskPlanner:
         config = task.config
         _refuse_services(task, report)
         modes = [VerifierMode(config.verifier_mode(step)) for step in task.steps or (None,)]
-        return TaskPlan.model_construct(
+        return TaskPlan(
             index=task.index,
             name=task.name,
             folder=task.folder,

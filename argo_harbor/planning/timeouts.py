@@ -94,7 +94,7 @@ def _step_agent(step: StepConfig, task: Task, profile: Profile) -> float:
 def _times(
     *, start: float, healthcheck: float, setup: float, agent: float, verifier: float, collect: float
 ) -> PhaseTimeouts:
-    return PhaseTimeouts.model_construct(
+    return PhaseTimeouts(
         start=float(start),
         healthcheck=float(healthcheck),
         setup=float(setup),
@@ -120,7 +120,7 @@ def _collect(hooks: Sequence[VerifierCollectConfig]) -> float:
 
 
 def _sum(steps: Sequence[PhaseTimeouts]) -> PhaseTimeouts:
-    return PhaseTimeouts.model_construct(
+    return PhaseTimeouts(
         start=math.fsum(step.start for step in steps),
         healthcheck=math.fsum(step.healthcheck for step in steps),
         setup=math.fsum(step.setup for step in steps),

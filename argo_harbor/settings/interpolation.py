@@ -102,7 +102,7 @@ def _resolved(data: Mapping[str, Any], file: str) -> dict[str, Any]:
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        container = OmegaConf.to_container(OmegaConf.create(dict(data)), resolve=True)
+        resolved: Any = OmegaConf.to_container(OmegaConf.create(dict(data)), resolve=True)
     except OmegaConfBaseException as error:
         key = str(error.full_key or "")
         message = str(error.msg or error).partition("\n")[0]
@@ -117,4 +117,4 @@ def _resolved(data: Mapping[str, Any], file: str) -> dict[str, Any]:
                 )
             ]
         ) from error
-    return {str(key): value for key, value in container.items()} if isinstance(container, dict) else {}
+    return {str(key): value for key, value in resolved.items()}

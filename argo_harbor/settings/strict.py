@@ -65,15 +65,16 @@ def parse_model[M: Model](model: type[M], data: Mapping[str, Any], *, code: str,
 
 
 def findings_of(error: ValidationError, model: type[BaseModel], *, code: str, file: str) -> list[Finding]:
-    """One finding for each mistake, in the order of the fields."""
-    found = []
+    """One finding for each key with a mistake, in the order of the fields."""
+    found: dict[str, Finding] = {}
     for item in error.errors(include_url=False, include_context=False):
         key, owner = _place(model, item["loc"])
         message, hint = _explain(item, key, owner)
-        finding = Finding(code, message, hint, file=file, key=key)
-        if finding not in found:
-            found.append(finding)
-    return found
+        if key in found:
+            # A value that fits no member of a union is reported once for each.
+            message = f"{found[key].message}, or {message}"
+        found[key] = Finding(code, message, hint, file=file, key=key)
+    return list(found.values())
 
 
 def dotted(parts: Iterable[int | str]) -> str:

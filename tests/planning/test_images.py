@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from argo_harbor.model.taskset import ImageSource
+from argo_harbor.planning.images import image_key
+from argo_harbor.planning.plan import plan
+from tests.planning.support import OPEN, SITE, part_of, places, spec
+from tests.support.tasks import make_task, make_taskset, sha
+
+BUILT = ImageSource(
+    kind="dockerfile", context="environment", environment_digest=sha("a"), executables=("run.sh",)
+)
+
+
+def test_a_build_is_named_by_its_key() -> None:
+    image = part_of().images.agent
+    assert image.kind == "build"
+    assert len(image.key) == 64
+    assert image.reference == f"registry.invalid/argo-harbor/env:{image.key[:32]}"
+    assert (image.context, image.bases, image.workdir) == ("environment", ("ubuntu:24.04",), "/app")
+
+
+def test_what_the_key_depends_on() -> None:
+    key = image_key(BUILT)
+    assert key == image_key(replace(BUILT, context="tests", bases=("other:1",), workdir="/x"))
+    assert key != image_key(replace(BUILT, environment_digest=sha("b")))
+    assert key != image_key(replace(BUILT, executables=()))
+
+
+def test_tasks_that_share_an_environment_share_an_image() -> None:
+    tasks = [make_task(f"acme/t{n}", index=n, environment="same" if n < 2 else "other") for n in range(3)]
+    made = plan(make_taskset(*tasks), spec(), platform=SITE, profile=OPEN)
+    keys = [part.images.agent.key for part in made.parts]
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_a_prebuilt_image_is_taken_as_named() -> None:
+    config = {"environment": {"docker_image": "host.example/org/image:1.2", "workdir": "/work"}}
+    image = part_of(config).images.agent
+    assert (image.kind, image.reference, image.key) == ("prebuilt", "host.example/org/image:1.2", "")
+    assert image.workdir == "/work"
+
+
+def test_a_separate_verifier_has_an_image_of_its_own() -> None:
+    config = {"verifier": {"environment": {"docker_image": "judge:1", "workdir": "/judge"}}}
+    verifier = part_of(config).images.verifier
+    assert verifier is not None
+    assert (verifier.reference, verifier.bundles_tests, verifier.workdir) == ("judge:1", True, "/judge")
+    assert part_of().images.verifier is None
+
+
+def test_steps_have_verifier_images() -> None:
+    steps = [{"name": "one"}, {"name": "two", "verifier": {"environment": {"docker_image": "judge:2"}}}]
+    part = part_of({"steps": steps})
+    assert part.steps[0].verifier_image is None
+    assert part.steps[1].verifier_image is not None
+    assert part.images.verifier == part.steps[1].verifier_image
+
+
+def refused_image(source: ImageSource) -> list[tuple[str, str]]:
+    from argo_harbor.planning.images import ImagePlanner
+    from argo_harbor.planning.report import Report
+
+    task = make_task(agent_image=source)
+    report = Report(task)
+    ImagePlanner("registry").plan(task, report)
+    return places(tuple(report.findings))
+
+
+def test_images_that_cannot_be_used() -> None:
+    compose = ImageSource(kind="compose", context="environment")
+    assert refused_image(compose) == [("invalid_compose_file", "")]
+    for reference in ("", "image:{{workflow.name}}", "two words"):
+        assert refused_image(ImageSource(kind="prebuilt", reference=reference)) == [
+            ("invalid_task_config", "environment.docker_image")
+        ]

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from argo_harbor.model.plan import Amounts
+from argo_harbor.model.profile import Profile
+from tests.planning.support import part_of, places, refused, spec
+
+PROFILE = Profile(
+    name="small", max_cpus=4, max_memory_mb=4096, max_storage_mb=20480, max_disk_mb=16384, limit_factor=1.5
+)
+
+
+def test_a_silent_task() -> None:
+    resources = part_of().resources
+    assert resources.agent.request == Amounts(cpus=1.0, memory_mb=2048, storage_mb=10240)
+    assert resources.agent.limit == Amounts(cpus=3.0, memory_mb=6144, storage_mb=10240)
+    assert resources.verifier is None
+
+
+def test_limits_are_the_request_times_the_factor_but_for_disk() -> None:
+    asked = {"cpus": 0.5, "memory_mb": 1001, "storage_mb": 16384}
+    resources = part_of({"environment": asked}, profile=PROFILE).resources.agent
+    assert resources.request == Amounts(cpus=0.5, memory_mb=1001, storage_mb=16384)
+    assert resources.limit == Amounts(cpus=0.75, memory_mb=1502, storage_mb=16384)
+
+
+def test_flags_replace_the_agents_values_only() -> None:
+    request = spec(sandbox={"cpus": 2, "memory_mb": 512, "storage_mb": 1024})
+    config = {"environment": {"cpus": 99, "memory_mb": 3000}, "verifier": {"environment": {"cpus": 3}}}
+    resources = part_of(config, request=request, profile=PROFILE).resources
+    assert resources.agent.request == Amounts(cpus=2.0, memory_mb=512, storage_mb=1024)
+    assert resources.verifier is not None
+    assert resources.verifier.request == Amounts(cpus=3.0, memory_mb=2048, storage_mb=10240)
+
+
+def test_a_verifier_without_an_environment_has_the_tasks() -> None:
+    config = {"environment": {"cpus": 2}, "verifier": {"environment_mode": "separate"}}
+    resources = part_of(config, request=spec(sandbox={"cpus": 1})).resources
+    assert resources.verifier is not None
+    assert resources.verifier.request.cpus == 2.0
+
+
+def test_steps_with_separate_verifiers_get_the_largest() -> None:
+    steps = [
+        {"name": "one", "verifier": {"environment": {"cpus": 4, "memory_mb": 100}}},
+        {"name": "two", "verifier": {"environment": {"cpus": 1, "memory_mb": 900}}},
+        {"name": "three"},
+    ]
+    resources = part_of({"steps": steps}).resources
+    assert resources.verifier is not None
+    assert (resources.verifier.request.cpus, resources.verifier.request.memory_mb) == (4.0, 900)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"cpus": 4.5}, "cpus"),
+        ({"memory_mb": 4097}, "memory_mb"),
+        ({"storage_mb": 16385}, "storage_mb"),
+    ],
+)
+def test_ceilings_hold_for_task_toml_and_flags_agent_and_verifier(asked: dict[str, Any], field: str) -> None:
+    code = "resources_exceed_policy"
+    assert places(refused({"environment": asked}, profile=PROFILE)) == [(code, f"environment.{field}")]
+    assert places(refused({"verifier": {"environment": asked}}, profile=PROFILE)) == [
+        (code, f"verifier.environment.{field}")
+    ]
+    step = {"name": "one", "verifier": {"environment": asked}}
+    assert places(refused({"steps": [step]}, profile=PROFILE)) == [
+        (code, f"steps[0].verifier.environment.{field}")
+    ]
+    flags = refused(request=spec(sandbox=asked), profile=PROFILE)
+    assert places(flags) == [(code, f"execution.sandbox.{field}")]
+    assert flags[0].task == ""
+
+
+def test_gpus_need_a_profile_that_has_them() -> None:
+    config = {"environment": {"gpus": 2}}
+    assert places(refused(config)) == [("gpu_unsupported", "environment.gpus")]
+    assert places(refused({"verifier": {"environment": {"gpus": 1}}})) == [
+        ("gpu_unsupported", "verifier.environment.gpus")
+    ]
+    with_gpus = Profile(name="gpus", gpu="vendor.example/gpu", hosts=("@public",))
+    assert part_of(config, profile=with_gpus).resources.agent.limit.gpus == 2
+
+
+def test_machines_that_do_not_exist_here() -> None:
+    assert places(refused({"environment": {"os": "windows"}})) == [("invalid_task_config", "environment.os")]
+    tpu = {"type": "v6e", "topology": "2x4"}
+    assert places(refused({"environment": {"tpu": tpu}})) == [("invalid_task_config", "environment.tpu")]
