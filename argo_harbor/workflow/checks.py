@@ -1,0 +1,116 @@
+"""What a plan may hold that a workflow must not: refused before anything is emitted, all of it at once.
+
+Strings that reach the object are either made by the compiler or checked by the plan's models; the few that
+the models leave free are checked here. `host:` grants are refused because a workflow has nowhere to take
+them from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from ipaddress import ip_address, ip_network
+
+from argo_harbor.errors import Finding, Refused, UsageError
+from argo_harbor.model.plan import PlanHead, RunPlan
+from argo_harbor.planning.argo import argo_findings
+from argo_harbor.workflow import destinations
+from argo_harbor.workflow.text import ENV_NAME, LABEL_KEY, LABEL_VALUE, PLAIN, SECRET_REFERENCE
+
+_SCHEDULE_FIELD = re.compile(r"[0-9A-Za-z*/,?#-]+")
+_SCHEDULE_MACRO = re.compile(r"@(yearly|annually|monthly|weekly|daily|midnight|hourly)")
+_SCHEDULE_FIELDS = 5
+
+
+def check_plan(plan: RunPlan) -> None:
+    """Raises Refused with every finding, UsageError for a plan without a running task."""
+    head = plan.head
+    if not plan.parts:
+        raise UsageError("no_tasks_selected", "no task of the plan runs", "select other tasks")
+    findings = [*argo_findings(plan), *_grants(head), *_profile(head), *_platform(head)]
+    if findings:
+        raise Refused.of(findings, "setting")
+
+
+def check_schedule(schedule: str | None) -> str:
+    """A cron line of five fields, or one of cron's words. Raises UsageError."""
+    text = schedule or ""
+    fields = text.split(" ")
+    if _SCHEDULE_MACRO.fullmatch(text) or (
+        len(fields) == _SCHEDULE_FIELDS and all(_SCHEDULE_FIELD.fullmatch(field) for field in fields)
+    ):
+        return text
+    raise UsageError(
+        "unknown_flag_value",
+        f"{text!r} is no schedule",
+        hint='give five fields of cron, such as --schedule "0 3 * * 1"',
+    )
+
+
+def _grants(head: PlanHead) -> Iterator[Finding]:
+    for key, grants in (("target", head.grants.target), ("verifier", head.grants.verifier)):
+        for grant in grants:
+            where = f"spec.{key}.env.{grant.name}"
+            if not ENV_NAME.fullmatch(grant.name):
+                yield Finding("invalid_spec", f"{grant.name!r} is no name of a variable", key=where)
+            if grant.kind == "secret" and not SECRET_REFERENCE.fullmatch(grant.value):
+                yield Finding(
+                    "invalid_spec",
+                    f"{grant.value!r} names no key of a Secret",
+                    "write secret:NAME/KEY",
+                    key=where,
+                )
+    model = head.agent.model
+    if model and model.secret and not SECRET_REFERENCE.fullmatch(model.secret):
+        yield Finding("invalid_platform", f"{model.secret!r} names no key of a Secret", key="models")
+
+
+def _profile(head: PlanHead) -> Iterator[Finding]:
+    profile = head.profile
+    texts = [
+        ("runtime_class", profile.runtime_class, PLAIN),
+        ("gpu", profile.gpu, LABEL_KEY),
+        *(("node_selector", key, LABEL_KEY) for key in profile.node_selector),
+        *(("node_selector", value, LABEL_VALUE) for value in profile.node_selector.values()),
+        *(("tolerations", each.key, LABEL_KEY) for each in profile.tolerations),
+        *(("tolerations", each.value, LABEL_VALUE) for each in profile.tolerations),
+    ]
+    for key, text, pattern in texts:
+        if text and not pattern.fullmatch(text):
+            yield Finding(
+                "invalid_profile",
+                f"{text!r} cannot stand in a pod",
+                "Kubernetes takes letters, digits and . _ - / here",
+                file=profile.name,
+                key=key,
+            )
+
+
+def _platform(head: PlanHead) -> Iterator[Finding]:
+    platform = head.platform
+    network = platform.network
+    checks: list[tuple[str, Callable[[], object]]] = [
+        ("store.endpoint", lambda: destinations.store(platform)),
+        ("registry", lambda: destinations.registry(platform)),
+        ("models", lambda: destinations.model(head)),
+        ("network.api_server", lambda: destinations.api_servers(network)),
+        ("network.resolvers", lambda: _each(ip_address, network.resolvers)),
+        ("network.pod_cidrs", lambda: _each(_range, network.pod_cidrs)),
+        ("network.service_cidrs", lambda: _each(_range, network.service_cidrs)),
+        ("network.node_cidrs", lambda: _each(_range, network.node_cidrs)),
+        ("deny", lambda: _each(_range, head.denied)),
+    ]
+    for key, check in checks:
+        try:
+            check()
+        except ValueError as error:
+            yield Finding("invalid_platform", str(error), "name hosts and addresses as they are", key=key)
+
+
+def _each(check: Callable[[str], object], texts: Iterable[str]) -> None:
+    for text in texts:
+        check(text)
+
+
+def _range(text: str) -> object:
+    return ip_network(text, strict=False)

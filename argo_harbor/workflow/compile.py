@@ -1,0 +1,118 @@
+"""From a plan to the Argo objects that run it. Pure: no clock, no files, no chance; the same plan gives the
+same bytes.
+
+Called by the `compile` command, by publishing and by submitting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from argo_harbor.model.plan import RunPlan
+from argo_harbor.workflow import assemble, names, network
+from argo_harbor.workflow.assemble import AnyWorkflow, Kind
+from argo_harbor.workflow.build import Build, build_entry, build_template, builds
+from argo_harbor.workflow.checks import check_plan, check_schedule
+from argo_harbor.workflow.entries import trial_entry
+from argo_harbor.workflow.gate import gate_template
+from argo_harbor.workflow.graph import NETWORK_READY, Graph
+from argo_harbor.workflow.limits import SIZED_TRIES, breaches, fits, json_bytes, status_bytes
+from argo_harbor.workflow.merge import merge_template
+from argo_harbor.workflow.nodes import NodeCounter
+from argo_harbor.workflow.objects import Template, Workflow
+from argo_harbor.workflow.pods import PART, WHOLE, RunReference
+from argo_harbor.workflow.shapes import Shapes
+from argo_harbor.workflow.shard import chain, shard_template
+from argo_harbor.workflow.split import split
+from argo_harbor.workflow.tasks import PlannedTask, planned_tasks
+
+
+def compile_workflow(
+    plan: RunPlan, *, kind: Kind = "workflow", schedule: str | None = None
+) -> list[AnyWorkflow]:
+    """The object that runs the plan; for a run too large for one, the parent first and then its parts in
+    order.
+
+    `kind` is what the first object becomes; parts are always Workflows, which a step of the parent creates.
+    `schedule` is a cron line, obligatory for and only used by a cronworkflow.
+
+    Raises Refused for what a workflow cannot hold, with all findings; UsageError for a missing or broken
+    schedule and for a plan without a running task.
+    """
+    check_plan(plan)
+    cron = check_schedule(schedule) if kind == "cronworkflow" else ""
+    compiler = _Compiler(plan)
+    whole = compiler.whole()
+    workflows = [whole] if fits(whole) else compiler.split()
+    for workflow in workflows:
+        if broken := breaches(workflow):
+            raise AssertionError(f"emitted what Argo does not take: {broken}")
+    return [assemble.as_kind(workflows[0], plan, kind, cron), *workflows[1:]]
+
+
+class _Compiler:
+    """What the workflows of one plan share."""
+
+    def __init__(self, plan: RunPlan) -> None:
+        self._plan = plan
+        self._tasks = planned_tasks(plan)
+        self._builds: dict[str, Build] = builds(self._tasks)
+        self._shapes = Shapes(plan, self._tasks)
+        self._graph = Graph(self._builds, self._shapes, attempts=plan.head.n_attempts)
+        chosen = set(plan.head.canary)
+        if chosen.issuperset(task.index for task in self._tasks):
+            # A gate with nothing behind it would only delay the merge.
+            chosen = set()
+        self._canary = [task for task in self._tasks if task.index in chosen]
+        self._rest = [task for task in self._tasks if task.index not in chosen]
+
+    def whole(self) -> Workflow:
+        templates = self._graph.templates(self._canary, self._rest)
+        templates += self._work(self._tasks, WHOLE)
+        if self._canary:
+            templates.append(gate_template(self._plan, WHOLE))
+        templates.append(merge_template(self._plan))
+        return assemble.whole(self._plan, templates, builds=len(self._builds))
+
+    def split(self) -> list[Workflow]:
+        """Parent and parts; the canary has parts of its own, before the gate in the parent."""
+        weigh = self._weigher()
+        first = split(self._canary, self._part, weigh, first=0)
+        # Without a canary one part would be the whole, which did not fit.
+        least = 1 if first else 2
+        parts = first + split(self._rest, self._part, weigh, first=len(first), least=least)
+        templates = chain(len(parts), canary_parts=len(first), first=f"{names.NETWORK_BASE}.Succeeded")
+        templates[0]["dag"]["tasks"].insert(0, {"name": names.NETWORK_BASE, "template": names.NETWORK_BASE})
+        templates += [network.base_template(self._plan), shard_template(self._plan)]
+        if self._canary:
+            templates.append(gate_template(self._plan, WHOLE))
+        templates.append(merge_template(self._plan))
+        return [assemble.whole(self._plan, templates, builds=len(self._builds)), *parts]
+
+    def _part(self, tasks: Sequence[PlannedTask], number: int) -> Workflow:
+        templates = [*self._graph.templates([], tasks), *self._work(tasks, PART)]
+        return assemble.part(
+            self._plan, templates, number=number, builds=len({key for task in tasks for key in task.built})
+        )
+
+    def _work(self, tasks: Sequence[PlannedTask], reference: RunReference) -> list[Template]:
+        """The templates that entries call, below the DAGs."""
+        shaped = self._shapes.templates(tasks, reference)
+        fence = [network.base_template(self._plan), network.internet_template(self._plan)]
+        build = [build_template(self._plan, reference)] if any(task.built for task in tasks) else []
+        return [*fence, *build, *shaped]
+
+    def _weigher(self) -> Callable[[PlannedTask], int]:
+        """What a task adds to the size of a workflow: its entry, its builds, and their nodes in the
+        status."""
+        counter = NodeCounter(self._work(self._tasks, PART), tries=SIZED_TRIES)
+
+        def weight(task: PlannedTask) -> int:
+            called = self._shapes.call(task)
+            entries = [
+                trial_entry(task, called, attempts=self._plan.head.n_attempts, depends=NETWORK_READY),
+                *(build_entry(self._builds[key], NETWORK_READY) for key in task.built),
+            ]
+            return sum(json_bytes(entry) + status_bytes(counter.entry(entry)) for entry in entries)
+
+        return weight

@@ -1,0 +1,92 @@
+"""Names that a compiled workflow shares with what surrounds it: the installed accounts and Secrets, the
+runner in the pods, the programs that later look the pods up. The only place in `workflow` that spells them.
+"""
+
+from __future__ import annotations
+
+from argo_harbor.model.plan import RunPlan
+
+API_VERSION = "argoproj.io/v1alpha1"
+
+TRIAL_ACCOUNT = "argo-harbor-trial"
+"""Of every pod without a need of its own: no rights at all."""
+EXECUTOR_ACCOUNT = "argo-harbor-executor"
+"""Of Argo's own containers: workflowtaskresults create, patch."""
+NETWORK_ACCOUNT = "argo-harbor-network"
+MERGE_ACCOUNT = "argo-harbor-merge"
+SHARD_ACCOUNT = "argo-harbor-shard"
+
+PLATFORM_CONFIGMAP = "argo-harbor-platform"
+"""Holds `platform.toml`."""
+ARTIFACT_CONFIGMAP = "argo-harbor-artifacts"
+ARTIFACT_KEY = "store"
+"""Where Argo's executor puts the small artifacts that its UI shows; its `keyFormat` starts with `argo/`."""
+
+PLAN_LABEL = "argo-harbor/plan"
+"""First 16 hex of the plan's digest; the whole one is an annotation of the same name."""
+RUN_LABEL = "argo-harbor/run"
+TASK_LABEL = "argo-harbor/task-index"
+ATTEMPT_LABEL = "argo-harbor/attempt"
+NET_LABEL = "argo-harbor/net"
+WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
+"""Argo's own, on every pod of a workflow."""
+
+NET_NONE = "none"
+NET_INTERNET = "internet"
+NET_BUILD = "build"
+NET_SYSTEM = "system"
+"""Values of `NET_LABEL`: what the outer fence lets a pod reach besides DNS, API server and store."""
+
+PLATFORM_PATH = "/etc/argo-harbor/platform"
+STORE_PATH = "/etc/argo-harbor/store"
+"""Files `access_key` and `secret_key`."""
+MODEL_PATH = "/etc/argo-harbor/model"
+"""File `api_key` of the model that the agent calls."""
+REGISTRY_PATH = "/etc/argo-harbor/registry"
+"""File `config.json`, as container tools read it."""
+EGRESS_TOKEN_PATH = "/run/argo-harbor/egress"
+"""File `token`, made anew in each pod; mounted by the runner and the egress container, never by the
+sandbox."""
+WORK_PATH = "/work"
+"""The runner's own scratch space, its home and its working directory."""
+ARTIFACT_PATH = f"{WORK_PATH}/artifact"
+"""What Argo's UI gets to see: the record and the ends of the logs; at most 1 MiB, absent when there is
+nothing."""
+
+POD_UID_ENV = "ARGO_HARBOR_POD_UID"
+NODE_ENV = "ARGO_HARBOR_NODE"
+NAMESPACE_ENV = "ARGO_HARBOR_NAMESPACE"
+WORKFLOW_UID_ENV = "ARGO_HARBOR_WORKFLOW_UID"
+"""Of the workflow that the run is: in a part, of the parent."""
+EXECD_TOKEN_ENV = "ARGO_HARBOR_EXECD_TOKEN"
+GRANT_ENV_PREFIX = "ARGO_HARBOR_GRANT_"
+"""Before the name of a granted variable, so that no grant changes how the runner itself starts."""
+
+MAIN = "main"
+MERGE = "merge"
+GATE = "gate"
+BUILD = "build"
+SHARD = "shard"
+NETWORK_BASE = "network-base"
+NETWORK_INTERNET = "network-internet"
+TRIAL_VERIFIED = "trial-verified"
+"""Names of templates; `MERGE`, `GATE` and the network's are names of DAG entries too."""
+
+RUN_PARAMETER = "run"
+WORKFLOW_PARAMETER = "workflow"
+"""Parameters of a part: the run's id and the UID of the parent workflow."""
+
+
+CHUNK_PREFIX = "chunk-"
+
+
+def chunk_name(number: int) -> str:
+    return f"{CHUNK_PREFIX}{number:03}"
+
+
+def shard_name(number: int) -> str:
+    return f"shard-{number:03}"
+
+
+def plan_label(plan: RunPlan) -> str:
+    return plan.digest[:16]
