@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-import argo_harbor
-
-_PACKAGE = Path(argo_harbor.__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 
 
 def shipped_folder(kind: Literal["profiles", "templates"]) -> Path:

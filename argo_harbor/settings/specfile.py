@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from argo_harbor.errors import Finding, Refused, UsageError
 from argo_harbor.model.spec import RunSpec
 from argo_harbor.settings.interpolation import CODE, resolve
-from argo_harbor.settings.strict import dotted, findings_of, read_text
+from argo_harbor.settings.strict import broken, dotted, findings_of, read_text
 
 _PREFIXES = ("host:", "lit:", "runtime:", "secret:")
 _ENV_MAPS = (("spec", "target", "env"), ("spec", "verifier", "env"), ("deployment", "env"))
@@ -67,13 +67,20 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
         elif kind == "TOML":
             data = tomli.loads(text)
         else:
-            data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+            data = _text_keys(yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         message = " ".join(str(error).split())
-        raise Refused(CODE, f"{path}: broken {kind}: {message}", "correct the file at that place") from error
+        raise broken(CODE, path, f"broken {kind}: {message}", "correct the file at that place") from error
     if not isinstance(data, dict):
-        raise Refused(CODE, f"{path}: holds no table of keys", 'start with the keys "spec" and "execution"')
-    return {str(key): value for key, value in data.items()}
+        raise broken(CODE, path, "holds no table of keys", 'start with the keys "spec" and "execution"')
+    return data
+
+
+def _text_keys(value: Any) -> Any:
+    """YAML keys may be numbers or dates; those of a request are texts."""
+    if isinstance(value, dict):
+        return {str(key): _text_keys(inner) for key, inner in value.items()}
+    return [_text_keys(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _guess(text: str) -> str:
@@ -89,19 +96,16 @@ def _guess(text: str) -> str:
 def _request(data: dict[str, Any], overrides: Iterable[str], file: str) -> RunSpec:
     for override in overrides:
         _override(data, override)
-    resolved = resolve(data, file)
-    bare = list(_bare_values(resolved, file))
     try:
-        spec = RunSpec.from_data(resolved)
+        resolved = resolve(data, file)
+        bare = list(_bare_values(resolved, file))
+        return RunSpec.from_data(resolved)
+    except RecursionError as error:
+        raise broken(CODE, Path(file), "is nested too deeply", "use plain values") from error
     except ValidationError as error:
         told = {finding.key for finding in bare}
         others = [each for each in findings_of(error, RunSpec, code=CODE, file=file) if each.key not in told]
-        found = [*bare, *(_with_hint(finding) for finding in others)]
-    except ValueError as error:
-        raise Refused(CODE, f"{file}: {error}", "use plain values") from error
-    else:
-        return spec
-    raise Refused.of(found, what="file")
+        raise Refused.of([*bare, *(_with_hint(each) for each in others)], what="file") from error
 
 
 def _with_hint(finding: Finding) -> Finding:

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin
 import tomli
 from pydantic import BaseModel, ValidationError
 
-from argo_harbor.errors import Finding, Refused
+from argo_harbor.errors import Finding, HarborError, Refused
 from argo_harbor.model.base import Model
 
 MAX_BYTES = 4 << 20
@@ -23,6 +23,11 @@ _MAX_SHOWN = 60
 _SECRET_TABLES = frozenset({"env", "env_secrets", "agent_kwargs"})
 
 
+def broken(code: str, path: Path, message: str, hint: str) -> HarborError:
+    """The error for a file that cannot be read as what it should be."""
+    return Refused.of([Finding(code, message, hint, file=str(path))])
+
+
 def read_text(path: Path, code: str) -> str:
     """The text of a settings file. Raises Refused with the given code."""
     try:
@@ -30,16 +35,14 @@ def read_text(path: Path, code: str) -> str:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise Refused(
-            code, f"{path}: cannot be read: {reason}", "check the path and its permissions"
-        ) from error
+        raise broken(code, path, f"cannot be read: {reason}", "check the path and its permissions") from error
     if len(data) > MAX_BYTES:
-        raise Refused(code, f"{path}: has more than {MAX_BYTES} bytes", "name a settings file")
+        raise broken(code, path, f"has more than {MAX_BYTES} bytes", "name a settings file")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Refused(code, f"{path}: line {line} is not UTF-8", "save the file as UTF-8") from error
+        raise broken(code, path, f"line {line} is not UTF-8", "save the file as UTF-8") from error
 
 
 def read_toml(path: Path, code: str) -> dict[str, Any]:
@@ -48,9 +51,7 @@ def read_toml(path: Path, code: str) -> dict[str, Any]:
     try:
         return tomli.loads(text)
     except (tomli.TOMLDecodeError, RecursionError) as error:
-        raise Refused(
-            code, f"{path}: broken TOML: {error}", "correct the file at the place that the message names"
-        ) from error
+        raise broken(code, path, f"broken TOML: {error}", "correct the file at that place") from error
 
 
 def parse_model[M: Model](model: type[M], data: Mapping[str, Any], *, code: str, file: str = "") -> M:
@@ -58,10 +59,7 @@ def parse_model[M: Model](model: type[M], data: Mapping[str, Any], *, code: str,
     try:
         return model.from_data(data)
     except ValidationError as error:
-        findings = findings_of(error, model, code=code, file=file)
-    except (RecursionError, ValueError) as error:
-        raise Refused(code, f"{file}: {error}", "correct the file") from error
-    raise Refused.of(findings, what="file")
+        raise Refused.of(findings_of(error, model, code=code, file=file), what="file") from error
 
 
 def findings_of(error: ValidationError, model: type[BaseModel], *, code: str, file: str) -> list[Finding]:

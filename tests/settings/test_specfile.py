@@ -202,6 +202,8 @@ def test_overrides_that_are_none(tmp_path: Path, override: str) -> None:
         ("x.yaml", "just text"),
         ("x", ""),
         ("x.json", '{"a":' * 100_000),
+        ("x.json", '{"a":' + "[" * 5000 + "]" * 5000 + "}"),
+        ("x.yaml", "2020-01-01: {5: x}\nexecution: {}"),
     ],
 )
 def test_broken_files(tmp_path: Path, name: str, text: str) -> None:
