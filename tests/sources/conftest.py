@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.trees import fast_folder
 
 WriteTask = Callable[..., Path]
 
@@ -39,3 +41,9 @@ def write_task(tmp_path: Path) -> WriteTask:
         return root
 
     return write
+
+
+@pytest.fixture
+def fast_path() -> Iterator[Path]:
+    with fast_folder() as folder:
+        yield folder

@@ -1,56 +1,48 @@
-"""Hypothesis strategies for task folders with everything that decides a digest: odd names, links, modes,
-ignore files. Written to disk by `write_tree`, to be hashed by Harbor and by us."""
+"""Task folders with everything that decides a digest: odd names, links, modes, ignore files.
+
+Made from a number, so that a failing tree can be made again: `write_tree(make_plan(17), folder)`. Plain
+random numbers, because drawing as many trees from strategies takes longer than hashing them.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from hypothesis import strategies as st
-
 CONFIG = '[environment]\ndocker_image = "ubuntu:24.04"\n'
 
-_NAMES = st.sampled_from(
-    (
-        "a", "b.txt", "run.sh", "Dockerfile", "data.pyc", ".pyc", "x.swp", "y.swo", "draft~", "~",
-        ".DS_Store", "__pycache__", "README.md", "test.sh", "solve.sh", "keep.log", "drop.log", ".hidden",
-        ".git", "secret", "-rf", "two words", "line\nbreak", "tail\n", "x.pyc\n", "a\nb.pyc", "tab\t",
-        "ünïcödé", "日本語", "é", "e\u0301", "a" * 200, "back\\slash", "'quote", '"', "*", "[x]", "#hash",
-        "!bang", "\u2028", "\x07", "tests",
-    )
-)  # fmt: skip
-_ANY_NAME = st.text(
-    st.characters(blacklist_categories=("Cs",), blacklist_characters="/\0"), min_size=1, max_size=12
-).filter(lambda name: name not in {".", ".."} and len(name.encode()) < 200)
-_NAME = st.one_of(_NAMES, _NAMES, _ANY_NAME)
-_TOPS = (
-    "environment",
+_NAMES = (
+    "a", "b.txt", "run.sh", "Dockerfile", "data.pyc", ".pyc", "x.swp", "y.swo", "draft~", "~", ".DS_Store",
+    "__pycache__", "README.md", "test.sh", "solve.sh", "keep.log", "drop.log", ".hidden", ".git", "secret",
+    "-rf", "two words", "line\nbreak", "tail\n", "x.pyc\n", "a\nb.pyc", "tab\t", "ünïcödé", "日本語", "é",
+    "e\u0301", "a" * 200, "back\\slash", "'quote", '"', "*", "[x]", "#hash", "!bang", "\u2028", "\x07",
     "tests",
-    "solution",
-    "steps",
-    "other",
-    "steps/one/tests",
-    "steps/one/solution",
-    "steps/one",
-)
-_PATH = st.builds(
-    lambda top, middle, name: "/".join([top, *middle, name]),
-    st.sampled_from(_TOPS),
-    st.lists(_NAME, max_size=2),
-    _NAME,
-)
-_PATTERNS = st.sampled_from(
-    (
-        "*.log", "!keep.log", "secret", "/secret", "secret/", "a/", "/tests/a", "tests/", "environment/*",
-        "**/b.txt", "*", "!*.sh", "!*/", "# comment", "", "  ", "\\#hash", "\\!bang", "a*", "?", "[a-z]",
-        "steps/**/tests", "x.pyc", "one/tests/secret", "draft~ ", "two words", ".hidden", "!/b.txt", "/*/a",
-        "日本語", "README.md",
-    )
 )  # fmt: skip
-_IGNORE = st.lists(_PATTERNS, max_size=5).map("\n".join)
+_ODD_LETTERS = "abz.~-_ \n\t\\*?[]!#$%'\"éß日😀\x01\x7f\u200f"
+_TOPS = (
+    "environment", "tests", "solution", "steps", "other", "steps/one/tests", "steps/one/solution",
+    "steps/one",
+)  # fmt: skip
+_MODES = (0o644, 0o755, 0o600, 0o444, 0o777, 0o4755)
+_PATTERNS = (
+    "*.log", "!keep.log", "secret", "/secret", "secret/", "a/", "/tests/a", "tests/", "environment/*",
+    "**/b.txt", "*", "!*.sh", "!*/", "# comment", "", "  ", "\\#hash", "\\!bang", "a*", "?", "[a-z]",
+    "steps/**/tests",
+    "x.pyc", "one/tests/secret", "draft~ ", "two words", ".hidden", "!/b.txt", "/*/a", "日本語",
+    "README.md",
+)  # fmt: skip
+_IGNORE_FILES = (
+    ".gitignore", ".gitignore", "tests/.harborignore", "tests/.harborignore", "solution/.harborignore",
+    "steps/one/tests/.harborignore", "tests/a/.harborignore", "environment/.harborignore", ".harborignore",
+    "steps/.harborignore", "tests/a/b.txt/.harborignore", "environment/.gitignore",
+)  # fmt: skip
+_BAD_TARGETS = ("/etc/passwd", "../../..", "nothing", ".", "..", "../../outside", "/")
 
 
 class Link(NamedTuple):
@@ -71,40 +63,38 @@ class TreePlan(NamedTuple):
     """Text of ignore files by path."""
 
 
-_FILES = st.dictionaries(
-    _PATH,
-    st.tuples(st.binary(max_size=40), st.sampled_from((0o644, 0o755, 0o600, 0o444, 0o777, 0o4755))),
-    max_size=14,
-)
-_IGNORE_PLACES = st.sampled_from(
-    (".gitignore", "tests/.harborignore", "solution/.harborignore", "steps/one/tests/.harborignore",
-     "tests/a/.harborignore", "environment/.harborignore", ".harborignore", "steps/.harborignore",
-     "tests/a/b.txt/.harborignore", "environment/.gitignore")
-)  # fmt: skip
-
-
-@st.composite
-def tree_plans(draw: st.DrawFn, *, inner_links_only: bool = True) -> TreePlan:
-    """Plans of a task folder. Links stay inside the task and to files that exist, unless asked otherwise."""
-    files = draw(_FILES)
-    for single in draw(st.sets(st.sampled_from(("instruction.md", "README.md", "trajectory.json")))):
-        files[single] = (single.encode(), 0o644)
+def make_plan(number: int, *, bad_links: bool = False) -> TreePlan:
+    """The tree of that number. Its links lead to files and folders of the task, or elsewhere if asked for."""
+    dice = random.Random(number)
+    files = {
+        _path(dice): (dice.randbytes(dice.randrange(40)), dice.choice(_MODES))
+        for _ in range(dice.randrange(15))
+    }
+    for single in ("instruction.md", "README.md", "trajectory.json"):
+        if dice.random() < 0.5:
+            files[single] = (single.encode(), 0o644)
     files["task.toml"] = (CONFIG.encode(), 0o644)
-    known = sorted(files)
-    folders = sorted({path.rpartition("/")[0] for path in known if "/" in path})
+    folders = sorted({path.rpartition("/")[0] for path in files if "/" in path})
     links: list[Link] = []
-    for _ in range(draw(st.integers(0, 4))):
-        targets = st.sampled_from([*known, *[link.path for link in links]])
-        if folders:
-            targets = st.one_of(targets, targets, st.sampled_from(folders))
-        if not inner_links_only:
-            raw = st.sampled_from(("/etc/passwd", "../../..", "nothing", ".", "..", "../../outside", "/"))
-            if draw(st.booleans()):
-                links.append(Link(draw(_PATH), draw(raw), True))
-                continue
-        links.append(Link(draw(_PATH), draw(targets), False))
-    ignores = draw(st.dictionaries(_IGNORE_PLACES, _IGNORE, max_size=3))
+    for _ in range(dice.randrange(5)):
+        if bad_links and dice.random() < 0.5:
+            links.append(Link(_path(dice), dice.choice(_BAD_TARGETS), True))
+            continue
+        targets = [*files, *files, *(link.path for link in links), *folders]
+        links.append(Link(_path(dice), dice.choice(targets), False))
+    ignores = {
+        dice.choice(_IGNORE_FILES): "\n".join(dice.choices(_PATTERNS, k=dice.randrange(6)))
+        for _ in range(dice.choice((0, 0, 1, 2, 3)))
+    }
     return TreePlan(files, links, ignores)
+
+
+@contextlib.contextmanager
+def fast_folder() -> Iterator[Path]:
+    """A temporary folder in memory where there is one: on disks, removing hundreds of trees takes longest."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        yield Path(folder)
 
 
 def write_tree(plan: TreePlan, root: Path) -> Path:
@@ -122,6 +112,18 @@ def write_tree(plan: TreePlan, root: Path) -> Path:
             target = link.target if link.raw else os.path.relpath(root / link.target, place.parent)
             place.symlink_to(target)
     return root
+
+
+def _path(dice: random.Random) -> str:
+    parts = [_name(dice) for _ in range(1 + dice.choice((0, 0, 1, 2)))]
+    return "/".join([dice.choice(_TOPS), *parts])
+
+
+def _name(dice: random.Random) -> str:
+    if dice.random() < 0.8:
+        return dice.choice(_NAMES)
+    name = "".join(dice.choices(_ODD_LETTERS, k=1 + dice.randrange(8)))
+    return "x" if name in {".", ".."} else name
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:
