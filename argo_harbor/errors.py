@@ -53,6 +53,7 @@ REFUSED: Mapping[str, str] = {
 }
 CONFLICT: Mapping[str, str] = {
     "idempotency_conflict": "the key belongs to a run with another request",
+    "run_active": "the run is still driven by the process that submitted it",
 }
 PLATFORM: Mapping[str, str] = {
     "platform_not_configured": "no platform is configured",

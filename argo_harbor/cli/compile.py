@@ -14,6 +14,8 @@ from argo_harbor.errors import Refused, UsageError
 if TYPE_CHECKING:
     from argo_harbor.cli.request import Planned
 
+Kind = Literal["workflow", "workflowtemplate", "cronworkflow"]
+
 
 def compile_suite(
     harbor_dir: options.HarborDir = None,
@@ -39,7 +41,7 @@ def compile_suite(
         ),
     ] = None,
     kind: Annotated[
-        Literal["workflow", "workflowtemplate", "cronworkflow"],
+        Kind,
         typer.Option("--as", help="What to write.", rich_help_panel="Output"),
     ] = "workflow",
     schedule: Annotated[
@@ -85,10 +87,11 @@ def compile_suite(
     _write(planned, folder, kind=kind, schedule=schedule, as_json=as_json)
 
 
-def _write(planned: Planned, folder: str | None, *, kind: str, schedule: str | None, as_json: bool) -> None:
+def _write(planned: Planned, folder: str | None, *, kind: Kind, schedule: str | None, as_json: bool) -> None:
     from argo_harbor.cli.compiled import write_compiled
     from argo_harbor.planning.argo import argo_findings
-    from argo_harbor.workflow import compile_workflow, to_yaml
+    from argo_harbor.workflow.compile import compile_workflow
+    from argo_harbor.workflow.emit import to_yaml
 
     refused = argo_findings(planned.plan)
     if refused:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from argo_harbor.cli.exchange import exchange
 from argo_harbor.errors import PlatformError, UsageError
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 _OURS = ("workflow.yaml", "plan.json", "tasks", "parts")
 
 
-def write_compiled(plan: RunPlan, objects: list[dict[str, Any]], target: Path) -> list[str]:
+def write_compiled(plan: RunPlan, objects: Sequence[object], target: Path) -> list[str]:
     """Write `workflow.yaml`, `parts/000.yaml…`, `plan.json` and `tasks/<index>.json`.
 
     Returns the paths relative to `target`, sorted. Raises UsageError `output_not_empty` when the folder holds
     anything that an earlier compile did not write, PlatformError `store_write_failed` when it cannot be
     written; the folder is then as it was.
     """
-    from argo_harbor.workflow import to_yaml
+    from argo_harbor.workflow.emit import to_yaml
 
     files: dict[str, bytes] = {
         "workflow.yaml": to_yaml(objects[0]).encode(),

@@ -48,11 +48,17 @@ def show(name: Name, platform: options.PlatformFile = None, as_json: options.Jso
     """Show one profile, every limit in it."""
     import tomli_w
 
-    from argo_harbor.settings.profiles import load_profile
+    from argo_harbor.model.documents import ProfileDocument
+    from argo_harbor.settings.platform import find_platform
+    from argo_harbor.settings.profiles import list_profiles, load_profile
 
     profile = load_profile(name, platform_file=platform)
+    settings, _ = find_platform(platform)
+    listed = next(item for item in list_profiles(settings, platform_file=platform) if item.name == name)
     if as_json:
-        output.document({"profile": profile.as_data()})
+        output.document(
+            ProfileDocument(name=name, default=listed.default, source=listed.source, profile=profile)
+        )
         return
     output.line(tomli_w.dumps(profile.as_data()).rstrip())
 
@@ -62,14 +68,24 @@ def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A profile file.")],
     platform: options.PlatformFile = None,
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """Check a profile file: its keys, its values, and that the platform defines its host groups."""
+    from argo_harbor.errors import EXIT_FAILED, EXIT_OK, Refused
+    from argo_harbor.model.documents import CheckDocument, Item
     from argo_harbor.settings.platform import find_platform
     from argo_harbor.settings.profiles import check_profile
 
     settings, _ = find_platform(platform)
-    profile = check_profile(file, settings)
+    try:
+        profile = check_profile(file, settings)
+    except Refused as refused:
+        if as_json:
+            output.document(CheckDocument(ok=False, items=Item.each(refused.items)))
+        else:
+            output.error(refused, as_json=False)
+        return EXIT_FAILED
     if as_json:
-        output.document({"profile": profile.as_data()})
-        return
-    output.line(f"{profile.name} is a valid profile")
+        output.document(CheckDocument(ok=True, items=()))
+    else:
+        output.line(f"{profile.name} is a valid profile")
+    return EXIT_OK

@@ -17,7 +17,7 @@ class Model(BaseModel):
     """Base of everything others write or read: frozen, unknown keys refused, no silent conversions."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
     )
 
     def as_data(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ and content-addressed: the plan's digest is the SHA-256 of the head.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 
@@ -18,6 +18,7 @@ from argo_harbor.model.platform import Platform
 from argo_harbor.model.profile import Profile
 from argo_harbor.model.spec import Publication
 from argo_harbor.model.states import VerifierMode
+from argo_harbor.model.taskset import Taskset
 
 Hex64 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 PlainText = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._/:@-]*$")]
@@ -293,6 +294,8 @@ class RunPlan:
     head: PlanHead
     parts: tuple[TaskPlan, ...]
     """In the order of `head.running`."""
+    taskset: Taskset | None = field(default=None, compare=False, repr=False)
+    """What was planned, to find the tasks' files; no part of the plan, None for one that was read back."""
 
     @cached_property
     def digest(self) -> str:

@@ -29,6 +29,8 @@ from argo_harbor.model.profile import Profile
 from argo_harbor.model.record import AgentHalf, TrialRecord, TrialStarted
 from argo_harbor.model.run_state import RunState
 from argo_harbor.model.spec import RunSpec
+from argo_harbor.model.taskset import StoredTaskset
+from argo_harbor.schemas.describe import describe
 
 FOLDER = Path(__file__).parent
 
@@ -54,6 +56,7 @@ PUBLISHED: Mapping[str, Published] = {
     "agent-1": _written(AgentHalf),
     "build-1": _written(BuildRecord),
     "state-1": _written(RunState),
+    "taskset-1": _written(StoredTaskset),
     "bundle-run-1": _written(RunFile),
     "bundle-metadata-1": _written(Metadata),
     "bundle-task-1": _written(TaskRow),
@@ -88,6 +91,7 @@ def schema_text(name: str) -> str:
         "$id": f"urn:argo-harbor:schema:{name}",
         **model.model_json_schema(by_alias=True, mode=mode),
     }
+    describe(schema, model)
     return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 

@@ -1,0 +1,131 @@
+"""The public Python functions: read, plan, compile, publish, submit, and look at results.
+
+    from argo_harbor import RunSpec, load_taskset, plan, submit, results
+
+    taskset = load_taskset("examples/hello-world")
+    run = submit(plan(taskset, RunSpec.for_agent("oracle")), engine="local", store="./store")
+    print(results(run, store="./store").result.coverage)
+
+All raise HarborError. `argo_harbor` re-exports them without importing anything until one is used.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from argo_harbor.bundle.read import read_trials
+from argo_harbor.bundle.results import survey
+from argo_harbor.engines import publish as publishing
+from argo_harbor.engines.base import SubmitOptions
+from argo_harbor.engines.events import Progress, silent
+from argo_harbor.engines.local import LocalEngine
+from argo_harbor.engines.where import store_root
+from argo_harbor.errors import HarborError, PlatformError
+from argo_harbor.model.bundle import Trial
+from argo_harbor.model.documents import ResultsDocument as RunResults
+from argo_harbor.model.documents import RunDocument as RunStatus
+from argo_harbor.model.plan import RunPlan
+from argo_harbor.model.spec import RunSpec
+from argo_harbor.model.taskset import Taskset
+from argo_harbor.planning.plan import plan
+from argo_harbor.sources.read import load_taskset
+from argo_harbor.store.base import Store
+from argo_harbor.store.directory import DirectoryStore
+from argo_harbor.workflow import compile as compiling
+
+__all__ = [
+    "HarborError",
+    "RunPlan",
+    "RunResults",
+    "RunSpec",
+    "RunStatus",
+    "Taskset",
+    "Trial",
+    "compile_workflow",
+    "load_taskset",
+    "plan",
+    "publish",
+    "read_trials",
+    "results",
+    "status",
+    "submit",
+]
+
+Where = str | os.PathLike[str] | Store | None
+"""A store: a folder as `--store` names it, a store itself, or None for the one in force."""
+
+
+def compile_workflow(
+    plan: RunPlan, *, kind: Literal["workflow", "workflowtemplate", "cronworkflow"] = "workflow"
+) -> list[dict[str, Any]]:
+    """The plan as Argo objects: one, or a parent followed by its parts where one would be too large.
+
+    Raises Refused for what a workflow cannot run, with every finding.
+    """
+    return [dict(workflow) for workflow in compiling.compile_workflow(plan, kind=kind)]
+
+
+def publish(plan: RunPlan, store: Where = None) -> None:
+    """Bring the plan and the tasks it runs into a store; what is there already stays.
+
+    `plan` must come from `plan()`: one that was read back knows no task folders. Raises Refused, PlatformError.
+    """
+    publishing.publish(plan, _taskset(plan), _store(store))
+
+
+def submit(
+    plan: RunPlan,
+    *,
+    engine: Literal["local"] = "local",
+    store: Where = None,
+    options: SubmitOptions | None = None,
+    progress: Progress = silent,
+) -> str:
+    """Run the plan and return the run's id, merged. Raises Refused, PlatformError, RunInterrupted.
+
+    The local engine stays until the end and handles SIGINT, so it must be called from the main thread.
+    """
+    opened = _engine(store)
+    return opened.submit(plan, _taskset(plan), options=options, progress=progress)
+
+
+def status(run: str, *, store: Where = None) -> RunStatus:
+    """Where a run is. Raises UsageError `unknown_run`, PlatformError `plan_unreadable`."""
+    return survey(run, _store(store), engine="local").status()
+
+
+def results(run: str, *, store: Where = None) -> RunResults:
+    """Every task's trials and the merged scores; before the merge, what there is so far. Raises as `status`."""
+    return survey(run, _store(store), engine="local").results()
+
+
+def _engine(where: Where) -> LocalEngine:
+    if isinstance(where, DirectoryStore):
+        return LocalEngine(where, where.root.parent / "scratch")
+    return LocalEngine.open(store_root(_path(where))[0])
+
+
+def _store(where: Where) -> Store:
+    if where is None or isinstance(where, str | os.PathLike):
+        return DirectoryStore(store_root(_path(where))[0] / "local")
+    return where
+
+
+def _path(where: Where) -> Path | None:
+    if where is None:
+        return None
+    if isinstance(where, str | os.PathLike):
+        return Path(where)
+    raise PlatformError(
+        "platform_not_configured", f"the local engine cannot run on {where.name}", "name a folder as its store"
+    )
+
+
+def _taskset(plan: RunPlan) -> Taskset:
+    if plan.taskset is None:
+        raise PlatformError(
+            "plan_unreadable", "the plan does not know where its tasks lie", "plan the taskset again with plan()"
+        )
+    return plan.taskset

@@ -1,0 +1,31 @@
+"""Real runs of the example suites, made once and looked at by many tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import EXAMPLES, Done, Program
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path / "store", tmp_path)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """A store that several tests read."""
+    folder = tmp_path_factory.mktemp("shared")
+    return Program(folder / "store", folder)
+
+
+@pytest.fixture(scope="session")
+def mixed_oracle(shared: Program) -> Done:
+    return shared("runs", "submit", "--harbor-dir", EXAMPLES / "mixed", "--agent", "oracle", "--json")
+
+
+@pytest.fixture(scope="session")
+def mixed_nop(shared: Program) -> Done:
+    return shared("runs", "submit", "--harbor-dir", EXAMPLES / "mixed", "--agent", "nop", "--json")
