@@ -85,7 +85,7 @@ class Sizes:
             if value is not None and value > ceiling:
                 report.refuse(
                     "resources_exceed_policy",
-                    f"{field} {value} is above {ceiling}, the ceiling of profile {profile.name}",
+                    f"{field} {_written(value)} is above {_written(ceiling)}, the ceiling of profile {profile.name}",
                     key=f"{table}.{field}",
                     hint="lower the value, or choose a profile with a higher ceiling "
                     "(argo-harbor profiles list)",
@@ -139,6 +139,10 @@ class Sizes:
             max(a.storage_mb, b.storage_mb),
             max(a.gpus, b.gpus),
         )
+
+
+def _written(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _verifier_environments(task: Task) -> list[tuple[EnvironmentConfig | None, str]]:

@@ -36,10 +36,10 @@ def test_tasks_that_share_an_environment_share_an_image() -> None:
 
 
 def test_a_prebuilt_image_is_taken_as_named() -> None:
-    config = {"environment": {"docker_image": "host.example/org/image:1.2", "workdir": "/work"}}
+    config = {"environment": {"docker_image": "host.example/org/image:1.2", "workdir": "/judge"}}
     image = part_of(config).images.agent
     assert (image.kind, image.reference, image.key) == ("prebuilt", "host.example/org/image:1.2", "")
-    assert image.workdir == "/work"
+    assert image.workdir == "/judge"
 
 
 def test_a_separate_verifier_has_an_image_of_its_own() -> None:

@@ -77,6 +77,14 @@ def test_ceilings_hold_for_task_toml_and_flags_agent_and_verifier(asked: dict[st
     assert flags[0].task == ""
 
 
+def test_a_ceiling_is_said_in_plain_numbers() -> None:
+    found = refused({"environment": {"cpus": 5, "memory_mb": 2**24}}, profile=PROFILE)
+    assert [item.message for item in found] == [
+        "cpus 5 is above 4, the ceiling of profile small",
+        "memory_mb 16777216 is above 4096, the ceiling of profile small",
+    ]
+
+
 def test_gpus_need_a_profile_that_has_them() -> None:
     config = {"environment": {"gpus": 2}}
     assert places(refused(config)) == [("gpu_unsupported", "environment.gpus")]
