@@ -17,15 +17,16 @@ from argo_harbor.errors import HarborError, PlatformError
 from argo_harbor.model.runner import RunnerSettings
 from argo_harbor.runner.command import Command, parse
 from argo_harbor.runner.grants import GrantedValues
-from argo_harbor.runner.process import die_with_parent
+from argo_harbor.runner.process import Interrupt, die_with_parent
 from argo_harbor.runner.trial import Runner
 from argo_harbor.store.directory import DirectoryStore
 
 
 def main(arguments: Sequence[str]) -> int:
     """The exit status: 0 when the attempt is decided, 75 to try again, else an error's own."""
-    # Until the trial itself listens, a request to end is obeyed by not starting it.
     command = parse(arguments)
+    interrupt = Interrupt()
+    interrupt.listen()
     try:
         settings = _read_settings(command.settings)
         if settings.owner:
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         target, verifier = _read_grants(command)
         with _held(settings.lock):
             store = DirectoryStore(Path(settings.store))
-            return Runner(command, store, settings, target, verifier).run()
+            return Runner(command, store, settings, target, verifier, interrupt).run()
     except HarborError as error:
         print(f"error[{error.code}]: {error.message}", file=sys.stderr)
         return error.exit_status

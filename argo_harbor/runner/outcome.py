@@ -39,7 +39,12 @@ NOT_RETRYABLE = frozenset(
         "agent_auth_failed",
         "model_unknown",
         "task_unusable",
+        "reward_missing",
+        "reward_invalid",
+        "reward_key_missing",
         "reward_tampered",
+        "cancelled",
+        "expired",
     }
 )
 

@@ -5,8 +5,23 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
+
+
+class Interrupt:
+    """Remembers that this process was asked to end, so that what must be finished is finished first."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def listen(self) -> None:
+        """Note SIGTERM from now on, and do nothing else about it."""
+        signal.signal(signal.SIGTERM, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
 
 
 def die_with_parent(number: signal.Signals, parent: int | None = None) -> None:

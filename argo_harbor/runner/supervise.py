@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from argo_harbor.runner.job import PHASE_LINE, REPORT_FILE, Job, Report
 from argo_harbor.runner.outcome import Stop
+from argo_harbor.runner.process import Interrupt
 
 GRACE_SECONDS = 6.0
 """For a cancelled child to collect its logs and stop its sandbox: a run must end within ten seconds."""
@@ -48,9 +49,14 @@ def interpreter_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 async def run_child(
-    job: Job, *, outer_seconds: float, run_deadline: float | None, on_phase: Callable[[str], None]
+    job: Job,
+    *,
+    outer_seconds: float,
+    run_deadline: float | None,
+    on_phase: Callable[[str], None],
+    interrupt: Interrupt,
 ) -> Ended:
-    """Run one job to its end. SIGTERM of this process cancels it.
+    """Run one job to its end. SIGTERM of this process cancels it, also one that came before.
 
     `run_deadline` is a Unix time in seconds; `outer_seconds` counts from now.
     """
@@ -59,6 +65,8 @@ async def run_child(
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, asked.set)
+    if interrupt.asked:
+        asked.set()
     try:
         with (work / LOG_FILE).open("wb") as log:
             child = await asyncio.create_subprocess_exec(
@@ -83,6 +91,7 @@ async def run_child(
         await child.wait()
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
+        interrupt.listen()
     return _read(work, stop, child.returncode or 0)
 
 

@@ -27,6 +27,7 @@ from argo_harbor.runner.command import Command
 from argo_harbor.runner.grants import GrantedValues, secrets
 from argo_harbor.runner.job import TRIALS, Job, Report
 from argo_harbor.runner.outcome import is_final, judge
+from argo_harbor.runner.process import Interrupt
 from argo_harbor.runner.record import Setting, facts_of, record_of
 from argo_harbor.runner.supervise import LOG_FILE, Ended, run_child
 from argo_harbor.runner.tries import earlier_tries, find_half, read_record
@@ -55,6 +56,7 @@ class Runner:
     target: GrantedValues
     """Granted variables of the agent phase."""
     verifier: GrantedValues
+    interrupt: Interrupt
 
     def run(self) -> int:
         """Raises: PlatformError `plan_unreadable`, `store_write_failed`."""
@@ -195,6 +197,7 @@ class Runner:
                 job,
                 outer_seconds=(outer or setting.part.outer_seconds) + CLOSING_SECONDS,
                 run_deadline=self.command.deadline,
+                interrupt=self.interrupt,
                 on_phase=lambda phase: print(json.dumps({"phase": phase}), flush=True),
             )
         )

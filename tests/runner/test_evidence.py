@@ -1,0 +1,73 @@
+"""What is uploaded of a trial's folder, whose names and contents a sandbox chose."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from argo_harbor.bundle.trust import is_safe_path
+from argo_harbor.runner import evidence
+from argo_harbor.store.directory import DirectoryStore
+
+
+def test_regular_files_only(tmp_path: Path) -> None:
+    folder = tmp_path / "trial"
+    (folder / "agent").mkdir(parents=True)
+    (folder / "agent" / "log.txt").write_text("hello")
+    (folder / "link").symlink_to("/etc/passwd")
+    (folder / "loop").symlink_to(".")
+    os.mkfifo(folder / "pipe")
+    store = DirectoryStore(tmp_path / "store")
+    assert evidence.upload(store, folder, "runs/r/") == ("agent/log.txt",)
+    assert store.get("runs/r/agent/log.txt") == b"hello"
+    assert evidence.upload(store, tmp_path / "absent", "runs/r/") == ()
+
+
+def test_odd_names_become_names_that_every_store_takes(tmp_path: Path) -> None:
+    folder = tmp_path / "trial"
+    folder.mkdir()
+    names = [b"new\nline", b"back\\slash", b"\xff\xfe", b"n" * 255, b"percent%41", "naïve".encode()]
+    for name in names:
+        Path(os.fsdecode(os.path.join(os.fsencode(folder), name))).write_bytes(name)
+    store = DirectoryStore(tmp_path / "store")
+    stored = evidence.upload(store, folder, "t/")
+    assert len(stored) == len(names)
+    assert all(is_safe_path(name) for name in stored)
+    assert {store.get(f"t/{name}") for name in stored} == set(names)
+
+
+def test_names_that_become_one_stay_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "trial"
+    folder.mkdir()
+    for tail in ("a", "b"):
+        (folder / ("n" * 220 + tail)).write_text(tail)
+    store = DirectoryStore(tmp_path / "store")
+    stored = evidence.upload(store, folder, "t/")
+    assert sorted(store.get(f"t/{name}") for name in stored) == [b"a", b"b"]
+
+
+def test_secrets_are_blotted_out(tmp_path: Path) -> None:
+    folder = tmp_path / "trial"
+    folder.mkdir()
+    (folder / "log").write_bytes(b"key=abcdefgh and abcdef\n\0binary abcdefgh")
+    store = DirectoryStore(tmp_path / "store")
+    evidence.upload(store, folder, "t/", ("abcdefgh", "abcdef"))
+    assert store.get("t/log") == b"key=*** and ***\n\0binary ***"
+    assert evidence.upload_file(store, folder / "log", "t/one/", ("abcdef",)) == ("log",)
+    assert b"abcdef" not in store.get("t/one/log")
+
+
+def test_a_packed_half_comes_back_as_it_was_but_for_secrets_and_links(tmp_path: Path) -> None:
+    folder = tmp_path / "trial"
+    (folder / "artifacts" / "empty").mkdir(parents=True)
+    odd = folder / "artifacts" / "odd\nname"
+    odd.write_text("secret-value")
+    odd.chmod(0o755)
+    (folder / "link").symlink_to("/etc/passwd")
+    evidence.pack(folder, tmp_path / "half.tar.gz", ("secret-value",))
+    evidence.unpack(tmp_path / "half.tar.gz", tmp_path / "back")
+    back = tmp_path / "back"
+    assert (back / "artifacts" / "odd\nname").read_text() == "***"
+    assert (back / "artifacts" / "odd\nname").stat().st_mode & 0o111
+    assert (back / "artifacts" / "empty").is_dir()
+    assert not os.path.lexists(back / "link")
