@@ -85,7 +85,8 @@ class Sizes:
             if value is not None and value > ceiling:
                 report.refuse(
                     "resources_exceed_policy",
-                    f"{field} {_written(value)} is above {_written(ceiling)}, the ceiling of profile {profile.name}",
+                    f"{field} {_written(value)} is above {_written(ceiling)}, "
+                    f"the ceiling of profile {profile.name}",
                     key=f"{table}.{field}",
                     hint="lower the value, or choose a profile with a higher ceiling "
                     "(argo-harbor profiles list)",
