@@ -21,6 +21,8 @@ _RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "nul
 # A block's lines hold printable ASCII, do not end in spaces; the first decides the indentation and starts
 # with none.
 _BLOCK = re.compile(r"[!-~](?:[ -~]*[!-~])?(?:\n(?:[ -~]*[!-~])?)*\n[ -~]*[!-~]\n?")
+# Readers give up looking for the colon behind 1024 characters.
+_LONGEST_KEY = 1000
 # Raw in YAML but invisible, a line break, or not a character of JSON-like text at all.
 _ESCAPED = re.compile("[\x7f-\xa0\xad\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]|[^\x00-\uffff]")
 
@@ -29,7 +31,7 @@ def to_yaml(data: object) -> str:
     """One YAML document of mappings with string keys, lists, strings, integers and booleans; ends with a
     line feed.
 
-    Raises TypeError for any other value, ValueError for a string with half a surrogate pair.
+    Raises TypeError for any other value, ValueError for half a surrogate pair and for a key too long for YAML.
     """
     lines: list[str] = []
     if isinstance(data, Mapping) and data:
@@ -48,7 +50,7 @@ def _mapping(data: Mapping[object, object], indent: str, first: str, lines: list
     for key, value in data.items():
         if not isinstance(key, str):
             raise TypeError(f"a key must be a string, not {key!r}")
-        start = f"{lead}{_string(key)}:"
+        start = f"{lead}{_key(key)}:"
         lead = indent
         if isinstance(value, Mapping) and value:
             lines.append(start)
@@ -83,6 +85,13 @@ def _scalar(value: object, indent: str) -> str:
     if _is_list(value):
         return "[]"
     raise TypeError(f"{type(value).__name__} has no place in an emitted object")
+
+
+def _key(text: str) -> str:
+    written = _string(text)
+    if len(written) > _LONGEST_KEY:
+        raise ValueError(f"{text[:40]!r}… is too long for a key")
+    return written
 
 
 def _string(text: str) -> str:
