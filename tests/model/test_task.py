@@ -240,3 +240,25 @@ def test_variables_are_read_as_harbor_reads_them() -> None:
     assert requested_variable("${A:-b c}") == Variable("A", "b c")
     assert requested_variable("x${A}") is None
     assert requested_in_header("Bearer ${A}:${B:-c}") == [Variable("A", None), Variable("B", "c")]
+
+
+def test_a_least_reward_is_a_number_or_a_table() -> None:
+    task = config(steps=[{"name": "a", "min_reward": 0}, {"name": "b", "min_reward": {"x": 0.5}}])
+    assert [step.min_reward for step in task.steps or ()] == [0, {"x": 0.5}]
+
+
+def test_names_of_variables_are_checked_in_every_map() -> None:
+    for tables in ({"solution": {"env": {"": "x"}}}, {"verifier": {"env": {"": "x"}}}):
+        with pytest.raises(ValidationError, match="name of a variable"):
+            config(**tables)
+
+
+def test_services_lose_white_space_around_them() -> None:
+    task = config(
+        artifacts=[{"source": "/a", "service": " db "}],
+        verifier={"collect": [{"command": "x", "service": " web "}]},
+    )
+    (artifact,) = task.artifacts
+    assert not isinstance(artifact, str)
+    assert artifact.service == "db"
+    assert task.verifier.collect[0].service == "web"

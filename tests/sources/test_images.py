@@ -84,6 +84,14 @@ def test_a_large_dockerfile_is_read_as_well(write_task: WriteTask) -> None:
     assert read(write_task(files={"environment/Dockerfile": text})).agent_image.workdir == "/w"
 
 
+def test_a_large_file_of_an_image_counts(write_task: WriteTask) -> None:
+    root = write_task()
+    (root / "environment/data").write_bytes(b"x" * 200_000)
+    definition = pytest.importorskip("harbor.environments.definition")
+    expected = definition.environment_content_hash(root / "environment", truncate=64)
+    assert read(root).agent_image.environment_digest == expected
+
+
 def test_compose_wins_over_a_dockerfile(write_task: WriteTask) -> None:
     root = write_task(files={"environment/docker-compose.yaml": "services: {}\n"})
     assert read(root).agent_image.kind == "compose"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from argo_harbor.errors import Refused
 from argo_harbor.sources import load_taskset
+from argo_harbor.sources.digest import read_file
 from argo_harbor.sources.tree import read_tree
 from tests.sources.conftest import WriteTask
 
@@ -164,3 +166,42 @@ def test_what_is_needed_may_not_lie_behind_a_folder_link(write_task: WriteTask) 
     (root / "steps/s").symlink_to("../real")
     with pytest.raises(Refused, match="steps/s is a link to a folder"):
         load_taskset(root)
+
+
+def test_large_files_have_the_same_digests_as_small_ones(write_task: WriteTask) -> None:
+    root = write_task()
+    data = b"line of a large file\n" * 100_000
+    (root / "environment/data").write_bytes(data)
+    task = load_taskset(root).tasks[0]
+    file = next(file for file in task.files if file.path == "environment/data")
+    assert (file.size, file.sha256) == (len(data), hashlib.sha256(data).hexdigest())
+    (root / "environment/data").write_bytes(data + b"x")
+    assert load_taskset(root).tasks[0].agent_image.environment_digest != task.agent_image.environment_digest
+
+
+def test_a_pipe_put_in_place_after_the_walk_does_not_block(write_task: WriteTask) -> None:
+    root = write_task()
+    os.mkfifo(root / "pipe")
+    with pytest.raises(OSError, match="no longer a regular file"):
+        read_file(str(root / "pipe"))
+
+
+def test_a_link_to_an_ignore_file_is_left_out(write_task: WriteTask) -> None:
+    root = write_task(
+        files={".harborignore": "x", "solution/.harborignore": "secret\n", "solution/secret": "x"}
+    )
+    (root / "tests/rules").symlink_to("../.harborignore")
+    (root / "tests/answer").symlink_to("../solution/secret")
+    (root / "trajectory.json").symlink_to("README.md")
+    (root / "README.md").write_text("x")
+    tree = read_tree(str(root))
+    assert {path for path, file in tree.left_out.items() if file == ".harborignore"} == {
+        "solution/.harborignore", "solution/secret", "tests/rules", "tests/answer",
+    }  # fmt: skip
+    assert "trajectory.json" in tree.files
+
+
+def test_a_folder_link_is_left_out_by_harborignore(write_task: WriteTask) -> None:
+    root = write_task(files={"tests/.harborignore": "out\n", "shared/x": "x"})
+    (root / "tests/out").symlink_to("../../..")
+    assert read_tree(str(root)).findings == []
