@@ -27,6 +27,10 @@ _KINDS: dict[bytes, Kind] = {
 }  # fmt: skip
 
 
+class ArchiveCutShort(TransferRefused):
+    """The stream ended before its archive did."""
+
+
 class Source(Protocol):
     def read(self, size: int) -> bytes:
         """Exactly `size` bytes, fewer only at the end."""
@@ -60,7 +64,7 @@ class ArchiveReader:
             if header == bytes(BLOCK):
                 return
             if len(header) < BLOCK:
-                raise TransferRefused("the archive is cut short")
+                raise ArchiveCutShort("the archive is cut short")
             _check_sum(header)
             kind, size = header[156:157], _number(header[124:136])
             if kind in (b"L", b"K", b"x", b"g"):
@@ -85,7 +89,7 @@ class ArchiveReader:
         while self._unread:
             piece = self._source.read(min(chunk, self._unread))
             if not piece:
-                raise TransferRefused("the archive is cut short")
+                raise ArchiveCutShort("the archive is cut short")
             self._unread -= len(piece)
             yield piece
 
@@ -93,7 +97,7 @@ class ArchiveReader:
         for _ in self.content():
             pass
         if len(self._source.read(self._padding)) < self._padding:
-            raise TransferRefused("the archive is cut short")
+            raise ArchiveCutShort("the archive is cut short")
         self._padding = 0
 
     def _small(self, size: int) -> bytes:
@@ -101,7 +105,7 @@ class ArchiveReader:
             raise TransferRefused(f"the archive holds a name of {size} bytes")
         data = self._source.read(size + -size % BLOCK)
         if len(data) < size:
-            raise TransferRefused("the archive is cut short")
+            raise ArchiveCutShort("the archive is cut short")
         return data[:size]
 
 

@@ -3,10 +3,6 @@
 The first process inside is a shell that waits on a pipe from us: it collects orphans, and it ends with us.
 Its end is the end of everything inside, because it is the first process of its process namespace. Commands
 enter the namespaces with nsenter, so what they leave running stays for the next one.
-
-No variable that a task chose is ever in the environment of nsenter itself, which starts outside: LD_PRELOAD
-would load a file of the task into a process of the host. Commands and variables travel as a script on
-standard input.
 """
 
 from __future__ import annotations
@@ -15,7 +11,6 @@ import asyncio
 import json
 import os
 import select
-import shlex
 import signal
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -24,94 +19,31 @@ from typing import BinaryIO
 
 from argo_harbor.errors import Refused
 from argo_harbor.sandbox import transfer
+from argo_harbor.sandbox.archive import ArchiveCutShort
 from argo_harbor.sandbox.base import (
     OUTPUT_LIMIT,
     Downloaded,
     ExecResult,
     Network,
     SandboxDied,
-    SandboxError,
     SandboxStartFailed,
     TransferFailed,
 )
+from argo_harbor.sandbox.commands import HOST_ENV, bwrap_command, enter_command, entry_script
 from argo_harbor.sandbox.host import SPAWN, as_sandbox_id
 from argo_harbor.sandbox.image import Base
 from argo_harbor.sandbox.output import Tail, open_tail
-from argo_harbor.sandbox.preview import DEFAULT_PATH, Preview
+from argo_harbor.sandbox.preview import Preview
+from argo_harbor.sandbox.process import TERM_SECONDS, end_command, in_memory
 from argo_harbor.sandbox.scratch import give_away, make_owned_folder, remove_scratch
 
 START_SECONDS = 30.0
-TERM_SECONDS = 2.0
-"""Between SIGTERM and SIGKILL: a cancelled run must end within ten seconds."""
 DRAIN_SECONDS = 0.25
 """For output still in a pipe after its command ended; only waited for when something left running holds the
 pipe."""
 TRANSFER_SECONDS = 600.0
 
-_FIRST_PROCESS = "echo ready; exec >&- 2>&-; while read -r _; do :; done"
-_HOST_ENV = {"PATH": DEFAULT_PATH, "LC_ALL": "C"}
-_CAPABILITIES = (
-    "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+net_bind_service,+sys_chroot"
-)
-"""What root inside keeps: what a container's root has, without NET_RAW, MKNOD, SETPCAP, SETFCAP and
-AUDIT_WRITE."""
 _ROOT = ("root", "0", 0, None)
-
-
-def bwrap_command(preview: Preview, base: Base, folder: Path, *, network: Network, info_fd: int) -> list[str]:
-    """The command line that starts a sandbox whose changes go to `folder`/upper."""
-    command = [
-        *as_sandbox_id(preview.setpriv),
-        preview.bwrap,
-        "--unshare-user",
-        "--uid",
-        "0",
-        "--gid",
-        "0",
-        "--unshare-pid",
-        "--unshare-ipc",
-    ]
-    command += ["--unshare-uts", "--hostname", "sandbox", "--unshare-cgroup-try"]
-    command += ["--unshare-net"] if network == "none" else []
-    command += ["--die-with-parent", "--as-pid-1", "--info-fd", str(info_fd)]
-    for tree in ("root", *preview.trees):
-        if tree == "root":
-            lower = [f"{preview.folder}/root"]
-        else:
-            lower = [f"/{tree}", f"{preview.folder}/skeleton/{tree}"]
-        lower += [f"{base.layers}/{tree}"] if base.layers else []
-        for layer in lower:
-            command += ["--overlay-src", layer]
-        command += ["--overlay", str(folder / "upper" / tree), str(folder / "work" / tree)]
-        command += ["/" if tree == "root" else f"/{tree}"]
-    command += [
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
-        "--chdir",
-        "/",
-        "--clearenv",
-        "--setenv",
-        "PATH",
-        DEFAULT_PATH,
-    ]
-    return [*command, "--", preview.shell, "-c", _FIRST_PROCESS]
-
-
-def entry_script(command: str, *, cwd: str, env: Mapping[str, str], shell: str) -> str:
-    """What a command's first shell reads: its folder, variables, and the command in place of that shell.
-
-    Raises: SandboxError for a name that no shell can export.
-    """
-    lines = []
-    for name, value in env.items():
-        if not (name.isascii() and name.isidentifier()) or "\0" in value:
-            raise SandboxError(f"{name!r} is no variable that a shell can set")
-        lines.append(f"export {name}={shlex.quote(value)}")
-    lines.append(f"cd -- {shlex.quote(cwd)} || exit 126")
-    lines.append(f"exec {shell} -c {shlex.quote(command)} </dev/null")
-    return "\n".join(lines) + "\n"
 
 
 class BubblewrapSandbox:
@@ -186,7 +118,7 @@ class BubblewrapSandbox:
                     stdout=asyncio.subprocess.PIPE,
                     stderr=asyncio.subprocess.PIPE,
                     pass_fds=(info_writer,),
-                    env=_HOST_ENV,
+                    env=HOST_ENV,
                     **SPAWN,
                 )
             except OSError as error:
@@ -256,7 +188,7 @@ class BubblewrapSandbox:
             env=self._env | dict(env or {}),
             shell=self._preview.shell,
         )
-        with _in_memory(script.encode("utf-8", errors="surrogateescape")) as stdin:
+        with in_memory(script.encode("utf-8", errors="surrogateescape")) as stdin:
             return await self._run([self._preview.shell], stdin=stdin.fileno(), timeout_sec=timeout_sec)
 
     async def _run(self, argv: Iterable[str], *, stdin: int, timeout_sec: float | None) -> ExecResult:
@@ -276,11 +208,11 @@ class BubblewrapSandbox:
                 await process.wait()
         except TimeoutError:
             timed_out = True
-            await _end(process)
+            await end_command(process)
         except BaseException:
             for tail, _ in tails:
                 tail.finish()
-            await asyncio.shield(_end(process))
+            await asyncio.shield(end_command(process))
             raise
         finally:
             self._left_open += [tail for tail, _ in tails]
@@ -300,23 +232,9 @@ class BubblewrapSandbox:
     ) -> asyncio.subprocess.Process:
         """Start a program inside, in a session of its own, with the capabilities of a container's root."""
         self._must_live()
-        tools = self._preview
-        command = [
-            *as_sandbox_id(tools.setpriv),
-            tools.nsenter,
-            "--target",
-            str(self._first),
-            "--user",
-            "--mount",
-            "--pid",
-            "--ipc",
-            "--uts",
-        ]
-        command += ["--net"] if self._network == "none" else []
-        command += ["--preserve-credentials", "--", tools.setpriv, "--no-new-privs"]
-        command += ["--inh-caps=-all", f"--bounding-set={_CAPABILITIES}", "--", tools.setsid, *argv]
+        command = [*enter_command(self._preview, self._first, network=self._network), *argv]
         return await asyncio.create_subprocess_exec(
-            *command, stdin=stdin, stdout=stdout, stderr=stderr, env=_HOST_ENV, **SPAWN
+            *command, stdin=stdin, stdout=stdout, stderr=stderr, env=HOST_ENV, **SPAWN
         )
 
     def _must_live(self) -> None:
@@ -344,7 +262,7 @@ class BubblewrapSandbox:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
-            env=_HOST_ENV,
+            env=HOST_ENV,
             **SPAWN,
         )
         await process.wait()
@@ -383,7 +301,7 @@ class BubblewrapSandbox:
         reader, writer = os.pipe()
         complaints, complaints_writer = await open_tail(4096)
         self._left_open.append(complaints)
-        with _in_memory(b"") as stdin, transfer.PipeReader(reader, TRANSFER_SECONDS) as pipe:
+        with in_memory(b"") as stdin, transfer.PipeReader(reader, TRANSFER_SECONDS) as pipe:
             try:
                 process = await self._enter(
                     packing, stdin=stdin.fileno(), stdout=writer, stderr=complaints_writer
@@ -395,52 +313,26 @@ class BubblewrapSandbox:
             try:
                 # Shielded, because the thread must have ended before its pipe is closed.
                 received = await asyncio.shield(receiving)
+                await _settle(process)
+            except ArchiveCutShort as error:
+                # Most often there was nothing to pack, and tar says what is missing.
+                await _settle(process)
+                if process.returncode in (0, 1):
+                    raise
+                raise TransferFailed(f"{folder}: {complaints.finish().strip()}") from error
             except BaseException:
                 pipe.abandon()
                 await asyncio.wait([receiving])
                 raise
             finally:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(process.wait(), TERM_SECONDS)
-                await asyncio.shield(_end(process))
+                await asyncio.shield(end_command(process))
         self._must_live()
         if process.returncode not in (0, 1):
             raise TransferFailed(f"{folder}: {complaints.finish().strip() or process.returncode}")
         return received
 
 
-def _in_memory(content: bytes) -> BinaryIO:
-    """An open file without a name: what it holds shows up in no process list and on no disk."""
-    handle = os.fdopen(os.memfd_create("entry", os.MFD_CLOEXEC), "w+b", buffering=0)
-    handle.write(content)
-    handle.seek(0)
-    return handle
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a command that entered: its process group, politely first, then by force."""
-    for number, seconds in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, TERM_SECONDS)):
-        if process.returncode is not None:
-            return
-        for group in _groups_of_children(process.pid):
-            with suppress(ProcessLookupError):
-                os.killpg(group, number)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), seconds)
-    with suppress(ProcessLookupError):
-        process.kill()
-    await process.wait()
-
-
-def _groups_of_children(pid: int) -> list[int]:
-    """Process groups of what nsenter started: the command's session is its own, so nsenter stays to
-    report."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except FileNotFoundError:
-        return []
-    groups = []
-    for child in children:
-        with suppress(ProcessLookupError):
-            groups.append(os.getpgid(int(child)))
-    return groups
+async def _settle(process: asyncio.subprocess.Process) -> None:
+    """Let a program end by itself that has nothing left to do."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), TERM_SECONDS)

@@ -144,13 +144,16 @@ def receive_folder(pipe: PipeReader, target: Path) -> Downloaded:
 def receive_file(pipe: PipeReader, *, name: str, target: Path) -> Downloaded:
     """Write the one regular file `name` that the sandbox sends to the path `target`.
 
-    Raises: TransferFailed for a folder, TransferRefused for any other name; OSError when the disk is full.
+    Raises: TransferFailed for a folder and for nothing, TransferRefused for any other name; OSError when
+    the disk is full.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     receiver = _Receiver(target.parent)
+    found = False
     try:
         reader = ArchiveReader(pipe)
         for member in reader.members():
+            found = True
             if member.parts != (name,):
                 raise TransferRefused(f"the sandbox sent {'/'.join(member.parts)!r} instead of {name!r}")
             if member.kind == "folder":
@@ -159,6 +162,8 @@ def receive_file(pipe: PipeReader, *, name: str, target: Path) -> Downloaded:
         _drain(pipe)
     finally:
         receiver.close()
+    if not found:
+        raise TransferFailed(f"there is no {name}")
     return receiver.report()
 
 
