@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from argo_harbor.version import __version__
+
 if TYPE_CHECKING:
     from argo_harbor.api import (
         HarborError,
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
         submit,
     )
 
-__version__ = "0.1.0"
-
 __all__ = [
     "HarborError",
     "RunPlan",
@@ -36,6 +36,7 @@ __all__ = [
     "RunStatus",
     "Taskset",
     "Trial",
+    "__version__",
     "compile_workflow",
     "load_taskset",
     "plan",

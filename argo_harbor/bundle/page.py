@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 
-import argo_harbor
 from argo_harbor.bundle import wording
 from argo_harbor.bundle.facts import TaskFacts, trial_id
 from argo_harbor.bundle.gather import Gathered
@@ -28,6 +27,7 @@ from argo_harbor.bundle.summary import score_name
 from argo_harbor.bundle.trust import seconds_between
 from argo_harbor.model.bundle import CoverageCounts, Problem, RunFacts, Score, Summary
 from argo_harbor.model.states import RunPhase
+from argo_harbor.version import __version__
 
 MAX_ROWS = 2500
 """A page of more rows is slow to open; the rest stands in `trials.jsonl`."""
@@ -54,7 +54,7 @@ class Page:
         self.trial_count = summary.trial_count
         self.score_count = summary.score_count
         self.problems: tuple[Problem, ...] = facts.problems[:MAX_PROBLEMS]
-        self.made_by = f"argo-harbor {argo_harbor.__version__}"
+        self.made_by = f"argo-harbor {__version__}"
 
     @property
     def title(self) -> str:

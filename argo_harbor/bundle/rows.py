@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import argo_harbor
 from argo_harbor.bundle.evidence import evidence_of, folder_of
 from argo_harbor.bundle.facts import TaskFacts, reward_of, status_of, trial_id
 from argo_harbor.bundle.gather import Gathered
@@ -34,6 +33,7 @@ from argo_harbor.model.bundle import (
 from argo_harbor.model.plan import PlanHead
 from argo_harbor.model.record import TrialRecord
 from argo_harbor.model.states import RunPhase, TaskPhase
+from argo_harbor.version import __version__
 
 _CREDENTIAL = re.compile(r"key|token|secret|password|credential", re.IGNORECASE)
 
@@ -216,7 +216,7 @@ def metadata(gathered: Gathered, facts: RunFacts) -> Metadata:
         started_at=started,
         finished_at=finished,
         duration_sec=seconds_between(started, finished) if started and finished else None,
-        sdk_version=f"argo-harbor {argo_harbor.__version__}",
+        sdk_version=f"argo-harbor {__version__}",
     )
 
 

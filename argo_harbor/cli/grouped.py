@@ -8,11 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 
 class GroupedCommands(TyperGroup):
     """A command group whose help lists commands by `rich_help_panel`, in order of registration."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """A group without a command shows what there is: that was asked for, and is no error."""
+        if not args and self.no_args_is_help:
+            typer.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         visible = [(name, command) for name, command in self.commands.items() if not command.hidden]

@@ -40,16 +40,13 @@ app.add_typer(config.app, name="config", rich_help_panel="Limits and settings")
 
 @app.callback(invoke_without_command=True)
 def root(
-    context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
     if version:
-        from argo_harbor import __version__
+        from argo_harbor.version import __version__
 
         typer.echo(__version__)
         raise typer.Exit
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 def main() -> None:

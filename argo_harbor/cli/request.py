@@ -69,6 +69,7 @@ def make_plan(request: Request, taskset: Taskset) -> Planned:
 
 def read_request(request: Request) -> RunSpec:
     """The spec of the request file, or the one that `--agent` and the sandbox flags stand for."""
+    from argo_harbor.model.agents import agent_hint, find_agent
     from argo_harbor.settings.specfile import read_spec, spec_of_flags
 
     sandbox = {
@@ -81,6 +82,10 @@ def read_request(request: Request) -> RunSpec:
         if request.agent is None:
             raise UsageError(
                 "bad_usage", "no agent was named", "give --agent NAME (oracle, nop, …) or --spec-file FILE"
+            )
+        if find_agent(request.agent) is None:
+            raise UsageError(
+                "unknown_flag_value", f"there is no agent {request.agent!r}", agent_hint(request.agent)
             )
         return spec_of_flags(
             agent=request.agent,

@@ -55,8 +55,9 @@ class LocalEngine:
 
         Raises: Refused with all findings, PlatformError `sandbox_unavailable`.
         """
+        warnings = check_local(plan, taskset, options)
         resolve(plan.head.grants, options.environ)
-        return check_local(plan, taskset, options)
+        return warnings
 
     def submit(
         self,

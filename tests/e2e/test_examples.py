@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,7 +98,7 @@ def test_hello_world_prints_its_score_and_where_the_report_lies(program: Program
     report = lines[-1].removeprefix("Report: ")
     assert report.endswith("/agent-eval-results/report.html")
     assert report.startswith("/")
-    assert "hello-world" in open(report).read()
+    assert "hello-world" in Path(report).read_text()
 
 
 def test_the_rerun_line_runs_the_same_plan(program: Program) -> None:
