@@ -244,7 +244,7 @@ def test_the_platform_file_has_every_key() -> None:
     coder = platform.models["coder"]
     assert set(data["models"]["coder"]) == keys_of(type(coder))
     assert coder.closed_book
-    assert set(platform.groups) == {"python", "debian", "node", "github", "uv"}
+    assert set(platform.groups) == {"python", "debian", "node"}
 
 
 def keys_of(model: type[Model]) -> set[str]:
