@@ -44,6 +44,9 @@ class ImageSource:
     """64 hex; its first 32 are Harbor's `environment_content_hash` of the context folder."""
     executables: tuple[str, ...] = ()
     """Files of the context with an executable bit, sorted; Harbor's hash leaves modes out."""
+    links: tuple[str, ...] = ()
+    """Links of the context with the SHA-256 of what they name, as `path sha256`, sorted. Harbor's hash leaves
+    them out as well, so contexts that differ only in a link would be taken for one image."""
     bases: tuple[str, ...] = ()
     """Images named by FROM, in order, build stages left out."""
     bundles_tests: bool = False

@@ -35,7 +35,8 @@ def read_directory(path: str | os.PathLike[str]) -> Taskset:
     findings: list[Finding] = []
     try:
         if os.path.lexists(f"{root}/{CONFIG}"):
-            members = [read_member(os.path.realpath(root), folder=os.path.basename(root), prefix="")]
+            folder = os.path.basename(root) or taskset_name(root)
+            members = [read_member(os.path.realpath(root), folder=folder, prefix="")]
         else:
             with _collector_paused():
                 members = _read_members(root, warnings)

@@ -94,6 +94,11 @@ class ImageReader:
             context=folder,
             environment_digest=environment_digest(self._tree, folder, docker_image=image, known=self._small),
             executables=tuple(file.path[len(prefix) :] for file in inside if file.mode & 0o111),
+            links=tuple(
+                f"{file.path[len(prefix) :]} {file.sha256}"
+                for file in inside
+                if file.path in self._tree.links
+            ),
             bases=dockerfile.bases,
             bundles_tests=bundles_tests,
             workdir=dockerfile.workdir,

@@ -84,6 +84,17 @@ def test_a_large_dockerfile_is_read_as_well(write_task: WriteTask) -> None:
     assert read(write_task(files={"environment/Dockerfile": text})).agent_image.workdir == "/w"
 
 
+def test_contexts_that_differ_only_in_a_link_are_told_apart(write_task: WriteTask) -> None:
+    images = []
+    for name in ("v1", "v2"):
+        root = write_task(name, files={"environment/v1": "1", "environment/v2": "2"})
+        (root / "environment/current").symlink_to(name)
+        images.append(read(root).agent_image)
+    assert images[0].environment_digest == images[1].environment_digest
+    assert images[0].links != images[1].links
+    assert images[0].links[0].startswith("current ")
+
+
 def test_a_large_file_of_an_image_counts(write_task: WriteTask) -> None:
     root = write_task()
     (root / "environment/data").write_bytes(b"x" * 200_000)
