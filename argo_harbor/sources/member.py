@@ -64,12 +64,14 @@ class Member:
         )
 
 
-def read_member(path: str, *, folder: str, prefix: str) -> Member:
-    """Read the task at the real path `path`. Never raises for what it finds there: all is in the result's
-    findings."""
+def read_member(path: str, *, folder: str, prefix: str, unpacked: bool = False) -> Member:
+    """Read the task at the real path `path`, where an archive was `unpacked` or as its author left it.
+
+    Never raises for what it finds there: all is in the result's findings.
+    """
     member = Member(folder, folder, path, prefix)
     try:
-        _read(member)
+        _read(member, read_tree(member.root, unpacked=unpacked))
     except OSError as error:
         member.find(unreadable(error, member.root))
     return member
@@ -94,8 +96,7 @@ def printable(text: str) -> str:
     )
 
 
-def _read(member: Member) -> None:
-    tree = read_tree(member.root)
+def _read(member: Member, tree: Tree) -> None:
     known = {}
     if CONFIG in tree.files or CONFIG in tree.left_out:
         known[CONFIG] = read_file(f"{member.root}/{CONFIG}")

@@ -101,7 +101,7 @@ def _broken(key: str, store: Store) -> PlatformError:
 def _load(index: int, wanted: TasksetMember, store: Store, folder: Path) -> Task:
     root = folder / f"{index:06}"
     fetch_task(store, wanted.digest, root)
-    member = read_member(str(root), folder=wanted.folder, prefix=f"{wanted.folder}/")
+    member = read_member(str(root), folder=wanted.folder, prefix=f"{wanted.folder}/", unpacked=True)
     if member.findings:
         raise Refused.of(member.findings)
     return replace(member.as_task(index), folder=wanted.folder)

@@ -58,8 +58,12 @@ def image_files(tree: Tree, folder: str) -> list[str]:
     return sorted(path for path in inside if NOT_IN_IMAGES.isdisjoint(path.split("/")))
 
 
-def read_tree(root: str) -> Tree:
-    """Walk the task at `root`, a real path. Raises OSError when a folder cannot be read."""
+def read_tree(root: str, *, unpacked: bool = False) -> Tree:
+    """Walk the task at `root`, a real path. Raises OSError when a folder cannot be read.
+
+    A folder that was `unpacked` from an archive holds content only: nothing in it is ignored, although the
+    ignore files that let it in are not there any more.
+    """
     tree = Tree(root)
     with os.scandir(root) as entries:
         top = {entry.name: entry for entry in entries}
@@ -76,8 +80,11 @@ def read_tree(root: str) -> Tree:
             or _is_folder_behind_link(tree, name, found, link=top[name].is_symlink())
         ):
             _walk(root, name, found)
-    ignored = _gitignore(tree) if GITIGNORE in top else built_in
-    harborignore = _harborignore(tree, found)
+    ignored: Matcher = _nothing
+    harborignore = None
+    if not unpacked:
+        ignored = _gitignore(tree) if GITIGNORE in top else built_in
+        harborignore = _harborignore(tree, found)
     try:
         _take(tree, found, ignored, harborignore)
     except ValueError as error:
@@ -183,6 +190,10 @@ def _take(tree: Tree, found: _Found, ignored: Matcher, harborignore: HarborIgnor
         tree.findings.append(Finding(_CODE, "is neither file, folder nor link", hint, file=path))
     if found.folder_links:
         _follow(tree, found.folder_links)
+
+
+def _nothing(_path: str) -> bool:
+    return False
 
 
 def _gitignore(tree: Tree) -> Matcher:

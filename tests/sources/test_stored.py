@@ -1,0 +1,118 @@
+"""A published taskset comes back as it was, from the store alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from argo_harbor.errors import PlatformError, Refused, UsageError
+from argo_harbor.model.taskset import Taskset
+from argo_harbor.sources import load_taskset
+from argo_harbor.sources.archive import write_archive
+from argo_harbor.sources.fetch import fetch_task
+from argo_harbor.sources.stored import load_stored, publish_manifest
+from argo_harbor.store import layout
+from argo_harbor.store.directory import DirectoryStore
+from tests.sources.conftest import WriteTask
+from tests.support.suites import make_suite
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> DirectoryStore:
+    return DirectoryStore(tmp_path / "store")
+
+
+def publish(taskset: Taskset, store: DirectoryStore, tmp_path: Path) -> None:
+    publish_manifest(taskset, store)
+    for task in taskset:
+        with (tmp_path / "archive").open("wb") as out:
+            write_archive(task, out)
+        store.put_file(layout.task_archive(task.digest), tmp_path / "archive")
+
+
+@pytest.fixture
+def suite(tmp_path: Path, store: DirectoryStore) -> Taskset:
+    taskset = load_taskset(make_suite(tmp_path / "suite", tasks=4, separate_every=2, steps_every=4))
+    publish(taskset, store, tmp_path)
+    return taskset
+
+
+def test_it_comes_back_as_it_was_read(suite: Taskset, store: DirectoryStore) -> None:
+    for ref in (suite.ref, f"{suite.name}#{suite.digest[:12]}"):
+        assert load_stored(ref, store) == suite
+
+
+def test_a_selection_keeps_its_indexes_and_reads_only_what_it_needs(
+    suite: Taskset, store: DirectoryStore
+) -> None:
+    store.delete(layout.task_archive(suite.tasks[0].digest))
+    chosen = load_stored(suite.ref, store, tasks="task-0002,3")
+    assert [task.index for task in chosen] == [2, 3]
+    assert chosen.total == 4
+    with pytest.raises(Refused) as caught:
+        load_stored(suite.ref, store)
+    assert [item.task for item in caught.value.items] == ["acme/task-0000"]
+
+
+def test_files_that_an_ignore_file_let_in_stay_in(
+    write_task: WriteTask, store: DirectoryStore, tmp_path: Path
+) -> None:
+    root = write_task(files={".gitignore": "*.log\n", "tests/kept.pyc": "x", "tests/x.log": "x"})
+    taskset = load_taskset(root)
+    publish(taskset, store, tmp_path)
+    assert load_stored(taskset.ref, store).tasks == taskset.tasks
+
+
+@pytest.mark.parametrize(
+    "ref", ["suite", "suite#123", f"other#{'0' * 64}", f"suite#{'0' * 12}", "Suite#" + "0" * 64]
+)
+def test_refs_that_name_nothing_are_usage_errors(suite: Taskset, store: DirectoryStore, ref: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_stored(ref, store)
+    assert caught.value.code == "unknown_flag_value"
+    assert caught.value.hint
+
+
+def test_a_prefix_of_two_digests_is_not_guessed(suite: Taskset, store: DirectoryStore) -> None:
+    key = layout.taskset(suite.name, suite.digest[:-1] + ("0" if suite.digest[-1] != "0" else "1"))
+    store.put(key, b"{}")
+    with pytest.raises(UsageError, match="2 tasksets"):
+        load_stored(f"{suite.name}#{suite.digest[:20]}", store)
+
+
+@pytest.mark.parametrize("change", ["broken", "renamed", "other member", "newer"])
+def test_a_manifest_that_is_not_what_its_digest_says_is_refused(
+    suite: Taskset, store: DirectoryStore, change: str
+) -> None:
+    key = layout.taskset(suite.name, suite.digest)
+    data = json.loads(store.get(key))
+    if change == "renamed":
+        data["name"] = "other"
+    elif change == "other member":
+        data["members"][0]["digest"] = "0" * 64
+    elif change == "newer":
+        data["schema_version"] = "taskset-2"
+    store.put(key, b"{" if change == "broken" else json.dumps(data).encode())
+    with pytest.raises(PlatformError) as caught:
+        load_stored(suite.ref, store)
+    assert caught.value.code == "plan_unreadable"
+
+
+def test_an_archive_of_other_content_is_refused(
+    suite: Taskset, store: DirectoryStore, tmp_path: Path
+) -> None:
+    first, second = suite.tasks[:2]
+    store.put(layout.task_archive(first.digest), store.get(layout.task_archive(second.digest)))
+    with pytest.raises(Refused, match="the archive holds content"):
+        load_stored(suite.ref, store)
+    store.delete(layout.task_archive(first.digest))
+    with pytest.raises(PlatformError, match="is not in"):
+        fetch_task(store, first.digest, tmp_path / "out")
+
+
+def test_publishing_twice_writes_once(suite: Taskset, store: DirectoryStore) -> None:
+    before = [(entry.key, entry.modified) for entry in store.list("tasksets/")]
+    publish_manifest(suite, store)
+    assert [(entry.key, entry.modified) for entry in store.list("tasksets/")] == before
