@@ -93,7 +93,7 @@ class Warned:
     """Something that is probably a mistake but stops nothing."""
 
     code: str
-    """`unknown_key`, `not_a_task` or `deprecated_key`."""
+    """`unknown_key`, `not_a_task`, `deprecated_key` or `link_left_out`."""
     message: str
     task: str = ""
     file: str = ""
