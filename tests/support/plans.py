@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from argo_harbor.model.plan import (
     AgentPlan,
@@ -35,7 +33,8 @@ from argo_harbor.planning.plan import plan
 from argo_harbor.settings.platform import read_platform
 from argo_harbor.settings.profiles import load_profile
 from argo_harbor.sources.directory import read_directory
-from tests.support.suites import make_suite
+from tests.support.suites import make_shapes
+from tests.support.tasks import make_task, make_taskset
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -50,12 +49,38 @@ def example_plan(name: str) -> RunPlan:
     return plan(taskset, spec, platform=platform, profile=load_profile("open-internet"))
 
 
-@lru_cache
-def generated_plan(tasks: int, attempts: int = 1, **suite: Any) -> RunPlan:
-    """The plan of a suite that `make_suite` writes with these arguments."""
-    with tempfile.TemporaryDirectory(prefix="suite-") as folder:
-        taskset = read_directory(make_suite(Path(folder) / "suite", tasks=tasks, **suite))
-        return plan(taskset, RunSpec.for_agent("oracle", attempts=attempts))
+def generated_plan(
+    tasks: int, attempts: int = 1, *, images: int = 0, shapes: int = 4, separate_every: int = 0
+) -> RunPlan:
+    """The plan of a suite made in memory, of tasks like those that `make_suite` writes.
+
+    `images` is the number of different images, 0 for one a task; `shapes` of different resources and timeouts;
+    every n-th task has a separate verifier.
+    """
+    variety = make_shapes(shapes)
+    members = []
+    for number in range(tasks):
+        shape = variety[number % shapes]
+        separate = separate_every and number % separate_every == separate_every - 1
+        config = {
+            "environment": {
+                "cpus": shape.cpus,
+                "memory_mb": shape.memory_mb,
+                "storage_mb": shape.storage_mb,
+                "network_mode": "public",
+            },
+            "agent": {"timeout_sec": float(shape.agent_timeout)},
+            "verifier": {"timeout_sec": 300.0} | ({"environment_mode": "separate"} if separate else {}),
+        }
+        members.append(
+            make_task(
+                f"acme/task-{number:04d}",
+                config,
+                index=number,
+                environment=f"image {number % images if images else number}",
+            )
+        )
+    return plan(make_taskset(*members), RunSpec.for_agent("oracle", attempts=attempts))
 
 
 def hexes(text: str) -> str:
