@@ -145,5 +145,7 @@ def _check_name(member: Member) -> None:
 def _read_content(member: Member, config: TaskConfig, tree: Tree, known: dict[str, FileReading]) -> None:
     separate = any(config.verifier_mode(step) == "separate" for step in config.steps or (None,))
     contexts = ("environment/", "tests/", "steps/") if separate else ("environment/",)
-    member.content = read_content(tree.root, tree.files, keep=contexts, known=known)
-    member.images = ImageReader(tree, member.content).read(config)
+    content = read_content(tree.root, tree.files, keep=contexts, known=known)
+    member.images = ImageReader(tree, content).read(config)
+    # The bytes have served; kept, they would be the larger part of a suite in memory.
+    member.content = content._replace(small={})

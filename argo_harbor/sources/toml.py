@@ -15,7 +15,7 @@ MAX_BYTES = 1 << 20
 """One MiB: far above any real task.toml, far below what would exhaust memory."""
 
 # What TOML 1.1 allows beyond 1.0: line breaks in inline tables, \e and \x escapes, times without seconds.
-_PERHAPS_1_1 = re.compile(r"\{|\\[ex]|\d:\d\d(?!:)")
+_PERHAPS_1_1 = re.compile(r"\\[ex]|\d:\d\d(?!:)")
 
 
 class BrokenToml(ValueError):
@@ -33,7 +33,7 @@ def parse_toml(data: bytes) -> dict[str, Any]:
         raise BrokenToml(f"is not UTF-8 (line {line})") from error
     try:
         parsed = tomli.loads(text)
-        if _PERHAPS_1_1.search(text):
+        if "{" in text or _PERHAPS_1_1.search(text):
             import tomllib
 
             tomllib.loads(text)
