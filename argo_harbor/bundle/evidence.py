@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from argo_harbor.model.bundle import EVIDENCE, Evidence, EvidenceSet
 from argo_harbor.model.record import TrialRecord
-from argo_harbor.store import layout
 
 MAX_LINKS = 4
 """Shown beside a trial in the report; all of its files are in `trials.jsonl` and below its folder."""
@@ -33,10 +32,11 @@ def folder_of(record: TrialRecord) -> str:
 def evidence_of(record: TrialRecord) -> EvidenceSet:
     """Every file of the deciding try. The refs are right once the files are copied to `folder_of`."""
     root = folder_of(record)
-    descriptors = {
-        "trial_dir": Evidence(kind="directory", ref=root, description="all files of the deciding try"),
-        f"json:{layout.TRIAL}": Evidence(kind="json", ref=f"{root}/{layout.TRIAL}", format="json"),
-    }
+    descriptors = {}
+    if record.files:
+        descriptors["trial_dir"] = Evidence(
+            kind="directory", ref=root, description="all files of the deciding try"
+        )
     for path in sorted(record.files):
         for name, kind, form in names_of(path):
             descriptors.setdefault(name, Evidence(kind=kind, ref=f"{root}/{path}", format=form))
@@ -84,5 +84,4 @@ def links_of(record: TrialRecord) -> tuple[Link, ...]:
             if descriptor.name in _LABELS:
                 label = _LABELS[descriptor.name]
                 found.setdefault(label, Link(label, f"{root}/{path}"))
-    found["record"] = Link("record", f"{root}/{layout.TRIAL}")
     return tuple(found.values())[:MAX_LINKS]

@@ -21,6 +21,9 @@ from argo_harbor.model.bundle import MANIFEST_FILE, RUN_FILE, Manifest, RunFile
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
 
+_PIECE = 1 << 16
+"""Bytes read at once; larger pieces cost more to allocate than they save."""
+
 
 def pretty(model: Model) -> bytes:
     """A JSON file of the bundle: two spaces, sorted keys."""
@@ -41,7 +44,7 @@ class Listed(NamedTuple):
     @classmethod
     def of(cls, source: BinaryIO) -> Self:
         size, digest = 0, hashlib.sha256()
-        while piece := source.read(1 << 20):
+        while piece := source.read(_PIECE):
             size += len(piece)
             digest.update(piece)
         return cls(size, digest.hexdigest())

@@ -120,27 +120,28 @@ def _write_trial(
     record = collected.record
     if record is None:
         return collected
-    there, gone = _take_evidence(record, collected.folder, draft)
-    for path in gone[: MAX_PROBLEMS - len(collector.problems)]:
+    gone = _take_evidence(record, collected.folder, draft)
+    for path in sorted(gone)[: MAX_PROBLEMS - len(collector.problems)]:
         collector.problems.append(
             Problem(code="evidence_missing", message=f"{collected.folder}{path} is not in the store")
         )
     if gone:
+        there = tuple(path for path in record.files if path not in gone)
         record = record.model_copy(update={"files": there})
+        collected = replace(collected, record=record)
     trials.add(rows.trial_row(record, tries=collected.tries))
     scores.add(rows.score_row(record, run_id=collector.run_id, reward_key=collector.head.reward_key))
-    return replace(collected, record=record)
+    return collected
 
 
-def _take_evidence(record: TrialRecord, folder: str, draft: Draft) -> tuple[tuple[str, ...], list[str]]:
-    there, gone = [], []
-    for path in (*record.files, layout.TRIAL):
+def _take_evidence(record: TrialRecord, folder: str, draft: Draft) -> set[str]:
+    gone = set()
+    for path in record.files:
         try:
             draft.add_evidence(folder + path, f"{folder_of(record)}/{path}")
-            there.append(path)
         except KeyNotFound:
-            gone.append(path)
-    return tuple(path for path in there if path != layout.TRIAL), gone
+            gone.add(path)
+    return gone
 
 
 def _write_rest(gathered: Gathered, draft: Draft, *, engine: str, phase: RunPhase) -> RunFacts:

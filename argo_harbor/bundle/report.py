@@ -51,4 +51,3 @@ def _load() -> _Loaded:
     script = (folder / SCRIPT).read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _Loaded(environment.get_template(TEMPLATE), script, f"sha256-{digest}")
-

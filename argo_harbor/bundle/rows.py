@@ -72,8 +72,10 @@ def trial_row(record: TrialRecord, *, tries: int) -> TrialRow:
     )
 
 
+_COPIED = {"sandbox", "policies", "opened_for_grading", "phases", "overhead_seconds", "steps"}
+
+
 def _ours(record: TrialRecord, tries: int) -> dict[str, Any]:
-    data = record.as_data()
     return {
         "index": record.ref.index,
         "attempt": record.ref.attempt,
@@ -84,11 +86,11 @@ def _ours(record: TrialRecord, tries: int) -> dict[str, Any]:
         "outcome": record.outcome.value,
         "final": record.final,
         "error_type": record.error.type if record.error else "",
+        "task_digest": record.task_digest,
+        "started_at": record.started_at,
+        "finished_at": record.finished_at,
         "agent": {"name": record.agent_name, "version": record.agent_version, "model": record.model},
-        **{
-            key: data[key]
-            for key in ("sandbox", "policies", "opened_for_grading", "phases", "overhead_seconds", "steps")
-        },
+        **record.model_dump(mode="json", by_alias=True, include=_COPIED),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -14,6 +15,8 @@ from argo_harbor.errors import PlatformError
 from argo_harbor.store.base import Entry, KeyNotFound
 
 _TEMPORARY = ".tmp-"
+_NO_KEY = re.compile(r"(?:\A|/)\.{0,2}(?:/|\Z)|\0")
+"""A part that is empty, `.` or `..`, or a NUL."""
 
 
 class DirectoryStore:
@@ -21,6 +24,7 @@ class DirectoryStore:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._prefix = os.path.join(root, "")
 
     @property
     def name(self) -> str:
@@ -28,10 +32,12 @@ class DirectoryStore:
 
     def path(self, key: str) -> Path:
         """The file of a key. Raises ValueError for a key that leaves the root."""
-        parts = key.split("/")
-        if key.startswith("/") or any(part in ("", ".", "..") or "\0" in part for part in parts):
+        return Path(self._file(key))
+
+    def _file(self, key: str) -> str:
+        if _NO_KEY.search(key):
             raise ValueError(f"no key of a store: {key!r}")
-        return self.root.joinpath(*parts)
+        return self._prefix + key
 
     def put(self, key: str, data: bytes) -> None:
         self._write(key, lambda out: out.write(data))
@@ -64,7 +70,8 @@ class DirectoryStore:
 
     def get(self, key: str) -> bytes:
         try:
-            return self.path(key).read_bytes()
+            with open(self._file(key), "rb", buffering=0) as source:
+                return source.readall()
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             raise KeyNotFound(key) from error
 
@@ -76,51 +83,66 @@ class DirectoryStore:
 
     def open(self, key: str) -> BinaryIO:
         try:
-            return self.path(key).open("rb")
+            return open(self._file(key), "rb")
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             raise KeyNotFound(key) from error
 
     def copy(self, source: str, target: str) -> None:
         """Hard links where the file system can: objects are replaced as a whole, never written in place."""
-        origin = self.path(source)
-        if not origin.is_file():
+        origin, destination = self._file(source), self._file(target)
+        if not os.path.isfile(origin):
             raise KeyNotFound(source)
-        destination = self.path(target)
-        temporary = destination.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
         try:
-            destination.parent.mkdir(parents=True, exist_ok=True)
-            os.link(origin, temporary)
+            self._link(origin, destination)
         except OSError:
             # No hard links here, or too many of this file: then the bytes move.
-            self.put_file(target, origin)
-            return
-        temporary.replace(destination)
-        # Renaming one link of a file onto another does nothing and leaves the first.
-        temporary.unlink(missing_ok=True)
+            self.put_file(target, Path(origin))
+
+    @staticmethod
+    def _link(origin: str, destination: str) -> None:
+        # A write in place would change both names, so what is linked can no longer be written to.
+        os.chmod(origin, 0o444)
+        try:
+            os.link(origin, destination)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(destination), exist_ok=True)
+            os.link(origin, destination)
+        except FileExistsError:
+            if os.path.samefile(origin, destination):
+                return
+            temporary = os.path.join(os.path.dirname(destination), f"{_TEMPORARY}{secrets.token_hex(8)}")
+            os.link(origin, temporary)
+            os.replace(temporary, destination)
 
     def exists(self, key: str) -> bool:
-        return self.path(key).is_file()
+        return os.path.isfile(self._file(key))
 
     def list(self, prefix: str) -> Iterator[Entry]:
         """Walks only the folder that the prefix names; temporary files of unfinished writes are left out."""
         folder, _, _ = prefix.rpartition("/")
-        base = self.path(folder) if folder else self.root
-        above = len(os.path.join(self.root, ""))
-        for path in sorted(self._files(base), key=os.fsencode):
-            key = path[above:]
-            if os.path.basename(path).startswith(_TEMPORARY) or not key.startswith(prefix):
-                continue
-            try:
-                found = os.stat(path)
-            except FileNotFoundError:
-                continue
-            yield Entry(key, found.st_size, found.st_mtime)
+        base = self._file(folder) if folder else self._prefix
+        for path, found in sorted(self._files(base), key=lambda one: os.fsencode(one[0])):
+            key = path[len(self._prefix) :]
+            if key.startswith(prefix):
+                yield Entry(key, found.st_size, found.st_mtime)
 
     @staticmethod
-    def _files(base: Path) -> Iterator[str]:
-        for folder, _, names in os.walk(base):
-            for name in names:
-                yield os.path.join(folder, name)
+    def _files(base: str) -> Iterator[tuple[str, os.stat_result]]:
+        folders = [base]
+        while folders:
+            try:
+                entries = os.scandir(folders.pop())
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            with entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif not entry.name.startswith(_TEMPORARY):
+                        try:
+                            yield entry.path, entry.stat()
+                        except FileNotFoundError:
+                            continue  # taken away since the listing began
 
     def delete(self, key: str) -> None:
         try:

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,9 @@ class Run:
     names: Sequence[str] = ()
     _made: int = field(default=0)
 
-    @property
+    @cached_property
     def plan(self) -> str:
+        """The plan's digest."""
         return self.head.content_digest()
 
     @property
@@ -133,7 +135,7 @@ class Run:
     def record_data(
         self, index: int, attempt: int = 0, number: int = 0, *, uid: str, **changes: Any
     ) -> dict[str, Any]:
-        """Data of a scored record with a reward of 1; `reward=`, `error=` and `outcome=` are the usual changes."""
+        """A scored record with a reward of 1; `reward=`, `error=` and `outcome=` are the usual changes."""
         changes = dict(changes)
         reward = changes.pop("reward", 1.0)
         error = changes.pop("error", None)
