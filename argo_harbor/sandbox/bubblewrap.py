@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import select
 import signal
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -25,6 +24,7 @@ from argo_harbor.sandbox.base import (
     Downloaded,
     ExecResult,
     Network,
+    Sandbox,
     SandboxDied,
     SandboxStartFailed,
     TransferFailed,
@@ -34,7 +34,7 @@ from argo_harbor.sandbox.host import SPAWN, as_sandbox_id
 from argo_harbor.sandbox.image import Base
 from argo_harbor.sandbox.output import Tail, open_tail
 from argo_harbor.sandbox.preview import Preview
-from argo_harbor.sandbox.process import TERM_SECONDS, end_command, in_memory
+from argo_harbor.sandbox.process import TERM_SECONDS, end_command, in_memory, wait_readable
 from argo_harbor.sandbox.scratch import give_away, make_owned_folder, remove_scratch
 
 START_SECONDS = 30.0
@@ -46,8 +46,11 @@ TRANSFER_SECONDS = 600.0
 _ROOT = ("root", "0", 0, None)
 
 
-class BubblewrapSandbox:
-    """One sandbox of the preview base; see `Sandbox` for what the methods promise."""
+class BubblewrapSandbox(Sandbox):
+    """One sandbox of the preview base; see `Sandbox` for what the methods promise.
+
+    It ends when the thread that started it does: Linux tells a child of the death of its parent's thread.
+    """
 
     def __init__(
         self,
@@ -149,20 +152,20 @@ class BubblewrapSandbox:
         await asyncio.to_thread(remove_scratch, self.folder)
 
     async def _end_everything(self) -> None:
-        process, self._process = self._process, None
-        handle, self._first_handle = self._first_handle, -1
-        if process is not None:
+        if self._process is not None:
             with suppress(ProcessLookupError):
-                if handle >= 0:
-                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+                if self._first_handle >= 0:
+                    signal.pidfd_send_signal(self._first_handle, signal.SIGKILL)
                 else:
-                    process.kill()
-            if process.stdin is not None:
-                process.stdin.close()
+                    self._process.kill()
+            if self._process.stdin is not None:
+                self._process.stdin.close()
             # bwrap ends after the first process, and that is gone only when everything inside is.
-            await process.wait()
-        if handle >= 0:
-            os.close(handle)
+            await self._process.wait()
+            self._process = None
+        if self._first_handle >= 0:
+            os.close(self._first_handle)
+            self._first_handle = -1
         for tail in self._left_open:
             tail.close()
         self._left_open.clear()
@@ -240,7 +243,7 @@ class BubblewrapSandbox:
     def _must_live(self) -> None:
         if self._process is None or self._first_handle < 0:
             raise SandboxDied("the sandbox is not running")
-        if select.select([self._first_handle], [], [], 0)[0]:
+        if wait_readable(self._first_handle, 0):
             raise SandboxDied("the first process of the sandbox ended")
 
     async def kill_leftovers(self) -> None:

@@ -14,7 +14,7 @@ import tarfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import pathspec
 
@@ -166,7 +166,7 @@ def _add_text(out: tarfile.TarFile, name: str, text: str, mode: int) -> None:
     out.addfile(info, io.BytesIO(content))
 
 
-def _ignore_rules(folder: Path) -> pathspec.PathSpec[Any]:
+def _ignore_rules(folder: Path) -> pathspec.GitIgnoreSpec:
     """`.dockerignore` in terms of gitignore: its patterns start at the context, not anywhere below."""
     try:
         lines = (folder / ".dockerignore").read_text().splitlines()
@@ -174,7 +174,7 @@ def _ignore_rules(folder: Path) -> pathspec.PathSpec[Any]:
         lines = []
     except (OSError, ValueError) as error:
         raise ContextError(f".dockerignore cannot be read: {error}") from error
-    return pathspec.PathSpec.from_lines("gitwildmatch", _anchored(lines))
+    return pathspec.GitIgnoreSpec.from_lines(_anchored(lines))
 
 
 def _anchored(lines: Iterable[str]) -> Iterable[str]:

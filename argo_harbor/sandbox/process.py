@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,13 @@ def in_memory(content: bytes) -> BinaryIO:
     handle.write(content)
     handle.seek(0)
     return handle
+
+
+def wait_readable(handle: int, seconds: float) -> bool:
+    """Whether a file descriptor has something to read, or has ended, within that time."""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
 
 
 async def end_command(process: asyncio.subprocess.Process) -> None:

@@ -75,8 +75,8 @@ def is_reachable(path: Path) -> bool:
 def remove_scratch(path: Path) -> None:
     """Remove a folder that sandboxes wrote to; nothing happens when it is missing.
 
-    Never follows a link, and copes with any depth and any permissions. Sandboxes that use the folder must have
-    ended.
+    Never follows a link, and copes with any depth and any permissions. Sandboxes that use the folder must
+    have ended.
 
     Raises: OSError when something cannot be removed.
     """

@@ -8,7 +8,6 @@ name nor a link can lead anywhere else. Used by `bubblewrap.py`, and by `build.p
 from __future__ import annotations
 
 import os
-import select
 import stat
 import tarfile
 import tempfile
@@ -21,6 +20,7 @@ from typing import BinaryIO, Self, cast
 
 from argo_harbor.sandbox.archive import ArchiveReader, Member
 from argo_harbor.sandbox.base import Downloaded, Link, TransferFailed, TransferRefused
+from argo_harbor.sandbox.process import wait_readable
 
 MAX_BYTES = 4 << 30
 """Of one download. Results of tasks are small; this only keeps one trial from filling the disk."""
@@ -56,7 +56,7 @@ class PipeReader:
         """Exactly `size` bytes, fewer only at the end. Raises: TransferFailed when it takes too long."""
         pieces = bytearray()
         while len(pieces) < size:
-            while not select.select([self._handle], [], [], 0.25)[0]:
+            while not wait_readable(self._handle, 0.25):
                 if self._abandoned.is_set() or time.monotonic() > self._deadline:
                     raise TransferFailed("the sandbox stopped sending")
             piece = os.read(self._handle, size - len(pieces))

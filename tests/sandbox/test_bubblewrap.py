@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 
 from argo_harbor.errors import Refused
+from argo_harbor.sandbox import process
 from argo_harbor.sandbox.base import OUTPUT_LIMIT, SandboxDied, SandboxError, SandboxStartFailed
 from argo_harbor.sandbox.bubblewrap import BubblewrapSandbox
 from argo_harbor.sandbox.commands import entry_script
 from argo_harbor.sandbox.image import Base
 from argo_harbor.sandbox.preview import Preview
+from argo_harbor.sandbox.scratch import remove_scratch
 
 pytestmark = pytest.mark.sandbox
 
@@ -149,7 +151,9 @@ def test_a_server_that_keeps_writing_is_not_broken_by_a_closed_pipe(sandboxes):
     sandboxes.run(use)
 
 
-def test_a_time_out_ends_the_group_but_nothing_else(sandboxes):
+def test_a_time_out_ends_the_group_but_nothing_else(sandboxes, monkeypatch):
+    monkeypatch.setattr(process, "TERM_SECONDS", 0.5)
+
     async def use(sandbox):
         await sandbox.exec("setsid sleep 1111 >/dev/null 2>&1 &")
         polite = await sandbox.exec("trap 'echo bye; exit 3' TERM; sleep 2222 & wait", timeout_sec=0.3)
@@ -273,6 +277,7 @@ from pathlib import Path
 from argo_harbor.sandbox.bubblewrap import BubblewrapSandbox
 from argo_harbor.sandbox.image import Base
 from argo_harbor.sandbox.preview import Preview
+from argo_harbor.sandbox.scratch import remove_scratch
 
 async def main():
     preview = Preview.from_json(sys.argv[2])
@@ -297,6 +302,8 @@ def test_a_sandbox_ends_with_its_owner(preview, scratch):
         owner.kill()
     wait_until(lambda: processes_mentioning("orphaned-sleeper") == [])
     wait_until(lambda: processes_mentioning(str(scratch / "orphan")) == [])
+    remove_scratch(scratch / "orphan")
+    assert not (scratch / "orphan").exists()
 
 
 def test_without_network_there_is_a_working_loopback_and_nothing_else(sandboxes):
