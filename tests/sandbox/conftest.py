@@ -65,3 +65,15 @@ class Starter:
 @pytest.fixture
 def sandboxes(scratch: Path, preview: Preview) -> Starter:
     return Starter(scratch, preview)
+
+
+@pytest.fixture
+def everything_loaded(sandboxes: Starter, tmp_path: Path) -> None:
+    """For a child process that may not read the interpreter's own files: use all parts once before."""
+
+    async def use(sandbox: BubblewrapSandbox) -> None:
+        await sandbox.upload(Path(__file__), "/app/file")
+        await sandbox.download_folder("/app", tmp_path / "down")
+        await sandbox.exec("sleep 10", timeout_sec=0.01)
+
+    sandboxes.run(use)

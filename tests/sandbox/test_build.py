@@ -191,7 +191,8 @@ def test_a_cancelled_build_leaves_nothing_and_can_be_repeated(run_scratch, previ
     assert make(run_scratch, preview, context).layers
 
 
-def test_an_ordinary_user_builds_the_same_way(monkeypatch):
+def test_an_ordinary_user_builds_the_same_way(everything_loaded, run_scratch, preview, context, monkeypatch):
+    make(run_scratch, preview, context)
     # Takes seconds, and has a test of its own.
     monkeypatch.setattr(preview_module, "closed_paths", lambda source: iter(()))
 

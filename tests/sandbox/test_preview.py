@@ -72,7 +72,7 @@ def test_root_does_not_lend_its_rights(sandboxes, planted):
 
 
 @needs_root
-def test_an_ordinary_user_lends_neither_own_files_nor_groups(preview, planted):
+def test_an_ordinary_user_lends_neither_own_files_nor_groups(everything_loaded, planted):
     def check() -> None:
         scratch = Path(tempfile.mkdtemp())
         try:
