@@ -13,6 +13,7 @@ from typing import NamedTuple
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.model.taskset import Task, Taskset
 from argo_harbor.sources.archive import write_archive
+from argo_harbor.sources.stored import publish_manifest
 from argo_harbor.store import layout
 from argo_harbor.store.base import Store
 
@@ -25,13 +26,14 @@ class Published(NamedTuple):
 
 
 def publish(plan: RunPlan, taskset: Taskset, store: Store) -> Published:
-    """Publish the archives of all tasks that run, then the plan.
+    """Publish the archives of all tasks that run, the taskset's manifest, then the plan.
 
     Raises: Refused for a task that changed since it was read or is too large; PlatformError
     `store_write_failed`.
     """
     tasks = {task.index: task for task in taskset.tasks}
     archives = sum(publish_task(tasks[part.index], store) for part in plan.parts)
+    publish_manifest(taskset, store)
     if store.exists(layout.plan_head(plan.digest)):
         return Published(archives, plan=False)
     for part in plan.parts:
