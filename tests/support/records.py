@@ -141,6 +141,7 @@ class Run:
         error = changes.pop("error", None)
         outcome = changes.get("outcome", "scored")
         data: dict[str, Any] = {
+            "schema_version": "trial-1",
             "ref": self.ref(index, attempt, number, uid),
             "task_name": self.names[index],
             "task_digest": digest_of(self.names[index]),
