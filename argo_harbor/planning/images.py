@@ -22,12 +22,16 @@ _COMPOSE_HINT = "build the task from one Dockerfile or name a docker_image; leav
 
 
 def image_key(source: ImageSource) -> str:
-    """64 hex over all that decides what a build makes; base images count by the name in the Dockerfile."""
+    """64 hex over all that decides what a build makes; base images count by the name in the Dockerfile.
+
+    Harbor's digest of the environment leaves out executable bits and links, so both are in the key besides.
+    """
     return sha256_hex(
         canonical_json(
             {
                 "environment": source.environment_digest,
                 "executables": sorted(source.executables),
+                "links": sorted(source.links),
                 "platform": PLATFORM,
                 "build_args": {},
                 "builder": BUILDER,
@@ -41,7 +45,7 @@ class ImagePlanner:
 
     def __init__(self, registry: str) -> None:
         self._registry = registry
-        self._keys: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._keys: dict[tuple[str, tuple[str, ...], tuple[str, ...]], str] = {}
 
     def plan(self, task: Task, report: Report) -> tuple[Images, tuple[ImagePlan | None, ...]]:
         """Images of the task, and those of its steps' separate verifiers.
@@ -96,7 +100,7 @@ class ImagePlanner:
         )
 
     def _key(self, source: ImageSource) -> str:
-        parts = (source.environment_digest, source.executables)
+        parts = (source.environment_digest, source.executables, source.links)
         known = self._keys.get(parts)
         if known is None:
             known = self._keys[parts] = image_key(source)
