@@ -115,7 +115,7 @@ def reason_of(code: str, kind: Kind, places: list[tuple[Place, str]]) -> Reason:
         meaning=meaning(code),
         kind=kind,
         count=len(places),
-        example=next((message for _, message in places if message), ""),
+        example=next((message for _, message in places if message not in ("", meaning(code))), ""),
         first=named[:FIRST_NAMED],
         rest=named[FIRST_NAMED:],
         cut=len(places) - len(named),

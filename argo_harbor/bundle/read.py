@@ -76,10 +76,10 @@ def _resolved(trial: Trial, root: str) -> Trial:
 def _inside(trial: Trial, evidence: Evidence, root: str) -> str | None:
     if evidence.ref is None:
         return None
-    found = os.path.realpath(os.path.join(root, evidence.ref))
-    if not is_safe_path(evidence.ref) or not found.startswith(root + os.sep):
+    path = os.path.join(root, evidence.ref)
+    if not is_safe_path(evidence.ref) or not os.path.realpath(path).startswith(root + os.sep):
         raise _unreadable(f"trial {trial.id} names evidence outside the bundle: {evidence.ref!r}")
-    return found
+    return path
 
 
 def _unreadable(message: str) -> PlatformError:

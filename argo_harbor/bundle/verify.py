@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from argo_harbor.bundle.read import bundle_folder, read_file, read_rows
 from argo_harbor.errors import PlatformError
 from argo_harbor.model.bundle import (
@@ -29,6 +31,7 @@ from argo_harbor.model.bundle import (
     TrialRow,
 )
 from argo_harbor.model.documents import VerifyDocument
+from argo_harbor.model.states import Outcome
 
 CERTAIN = frozenset({"attempts_missing", "infrastructure_share", "network_unfenced", "rewards_all_equal"})
 """Codes that leave the scores reportable, as long as they are told with them."""
@@ -87,9 +90,14 @@ def _check_rows(folder: Path) -> Iterator[Problem]:
     yield from tally.reading_problems(_facts(metadata))
 
 
-def _facts(metadata: Metadata) -> RunFacts | None:
+def _facts(metadata: Metadata) -> RunFacts:
     ours = metadata.target.config.get("argo_harbor") if metadata.target else None
-    return RunFacts.from_data(ours) if ours is not None else None
+    try:
+        return RunFacts.from_data(ours)
+    except ValidationError as error:
+        raise PlatformError(
+            "bundle_unreadable", f"{METADATA_FILE} does not say what the run was", "merge the run again"
+        ) from error
 
 
 class _Tally:
@@ -121,10 +129,10 @@ class _Tally:
         self.trials.add(row.id)
         if row.task_id not in self.tasks:
             self.orphans.append(f"trial {row.id} belongs to no task of the bundle")
-        sandbox = row.metadata.argo_harbor["sandbox"]
-        self.bases.add(sandbox["base"])
-        self.networks.add(sandbox["network"])
-        self.infrastructure += row.metadata.argo_harbor["outcome"] == "infrastructure"
+        ours = row.metadata.argo_harbor
+        self.bases.add(ours.sandbox.base)
+        self.networks.add(ours.sandbox.network)
+        self.infrastructure += ours.outcome is Outcome.INFRASTRUCTURE
         if row.metadata.harbor_primary_reward_key is not None:
             self.reward_keys.add(row.metadata.harbor_primary_reward_key)
 
@@ -168,8 +176,8 @@ class _Tally:
                 code="attempts_missing", message=f"{self.missing} of {self.planned} attempts are missing"
             )
 
-    def reading_problems(self, facts: RunFacts | None) -> Iterator[Problem]:
-        if facts is not None and facts.coverage.total != self.planned:
+    def reading_problems(self, facts: RunFacts) -> Iterator[Problem]:
+        if facts.coverage.total != self.planned:
             yield Problem(
                 code="coverage_mismatch",
                 message=f"the run planned {facts.coverage.total} attempts, the tasks {self.planned}",

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, StringConstraints
 
 from argo_harbor.model.base import Model
-from argo_harbor.model.states import RunPhase, TaskPhase, TrialStatus
+from argo_harbor.model.record import AppliedPolicy, PhaseTime, SandboxFacts, StepResult, Timestamp
+from argo_harbor.model.states import Outcome, RunPhase, TaskPhase, TrialStatus
 
 METRIC: Final = "harbor_reward"
 """Type of the only metric: the reward that Harbor's verifier left."""
@@ -234,6 +235,38 @@ class Measurements(Model):
     cost_usd: float | None
 
 
+class TrialAgent(Model):
+    name: str
+    version: str
+    model: str
+
+
+class TrialFactsRow(Model):
+    """Ours, in a trial's metadata: which try this is, what it ran in, and when."""
+
+    index: int
+    attempt: int
+    try_: int = Field(alias="try")
+    tries: int
+    """Tries that started; this one decides."""
+    pod_uid: str
+    node: str
+    outcome: Outcome
+    final: bool
+    error_type: str
+    """Name of the exception, where there was one."""
+    task_digest: str
+    started_at: Timestamp
+    finished_at: Timestamp
+    agent: TrialAgent
+    sandbox: SandboxFacts
+    policies: dict[str, AppliedPolicy]
+    opened_for_grading: tuple[str, ...]
+    phases: dict[str, PhaseTime]
+    overhead_seconds: dict[str, float]
+    steps: tuple[StepResult, ...]
+
+
 class TrialMetadata(Model):
     harbor_primary_reward_key: str | None
     reward: float | None
@@ -241,8 +274,7 @@ class TrialMetadata(Model):
     reward_rejections: dict[str, str]
     reward_entry_rejections: tuple[str, ...] = ()
     harbor_trial_dir: str | None
-    argo_harbor: dict[str, Any]
-    """Ours: index, attempt, try, outcome, what it ran in, policies, steps and phase times."""
+    argo_harbor: TrialFactsRow
 
 
 class TrialRow(Model):
