@@ -4,8 +4,6 @@ Canonical JSON (sorted keys, compact separators, UTF-8) is what digests are take
 has the same digest on every machine.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any, Self
@@ -16,9 +14,7 @@ from pydantic import BaseModel, ConfigDict
 class Model(BaseModel):
     """Base of everything others write or read: frozen, unknown keys refused, no silent conversions."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
     def as_data(self) -> dict[str, Any]:
         """Plain JSON-able data with every field, in declaration order."""

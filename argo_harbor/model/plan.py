@@ -5,8 +5,6 @@ The head (`plan.json`, `PlanHead`) names every task with the digest of its part;
 and content-addressed: the plan's digest is the SHA-256 of the head.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal

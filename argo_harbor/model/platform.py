@@ -1,7 +1,5 @@
 """The platform: a site's settings (schema `platform-1`), from a file or a ConfigMap."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints

@@ -1,7 +1,5 @@
 """A sandbox profile: what the admin allows. Copied into every plan, so a later edit changes no accepted run."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints

@@ -3,9 +3,7 @@
 Values of environment maps carry a prefix that says where they come from; see `EnvValue`.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, StringConstraints
 
@@ -29,7 +27,7 @@ class EnvValue(NamedTuple):
     value: str
 
     @classmethod
-    def parse(cls, text: str) -> EnvValue:
+    def parse(cls, text: str) -> Self:
         """Raises ValueError for a bare value or an unknown prefix."""
         kind, colon, value = text.partition(":")
         if not colon or kind not in ("host", "lit", "runtime", "secret"):
@@ -131,7 +129,7 @@ class RunSpec(Model):
         sandbox: SandboxRequest | None = None,
         max_concurrent: int | None = None,
         canary: int = 0,
-    ) -> RunSpec:
+    ) -> Self:
         """The spec that `--agent NAME` and the sandbox flags stand for."""
         target = Target(source=AgentSource(name=name), n_attempts=attempts, max_retries=max_retries)
         return cls(

@@ -5,8 +5,6 @@ models differ from Harbor's in what they refuse: types are not converted, boolea
 have bounds. Unknown keys are ignored here, because the reader turns them into warnings.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator

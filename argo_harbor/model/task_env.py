@@ -4,8 +4,6 @@ An environment value is a template only as a whole; a header may hold several. R
 refuse headers with credentials in them, and by planning, to learn which variables a task asks for.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

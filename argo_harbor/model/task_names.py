@@ -1,7 +1,5 @@
 """Names inside a task that become folders or services: steps, compose services, artifact paths."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

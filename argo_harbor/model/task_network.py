@@ -4,8 +4,6 @@ An entry is a host name, a leading-wildcard host (`*.example.com`), an IP addres
 same rules as Harbor's, except that a label may not end in a newline, which Harbor's pattern lets through.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from ipaddress import ip_address, ip_network

@@ -4,8 +4,6 @@ Made by `sources`, read by `planning`. Nothing here opens a file; `Task.root` on
 and is no part of any digest or plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
