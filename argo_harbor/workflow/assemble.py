@@ -117,7 +117,8 @@ def as_kind(workflow: Workflow, plan: RunPlan, kind: Kind, schedule: str) -> Any
 def stored_name(plan: RunPlan) -> str:
     """Name of a WorkflowTemplate or CronWorkflow: the taskset's, short enough for the names of its runs."""
     kept = "".join(
-        char if char in "abcdefghijklmnopqrstuvwxyz0123456789" else "-" for char in plan.head.taskset.name
+        char if char in "abcdefghijklmnopqrstuvwxyz0123456789" else "-"
+        for char in plan.head.taskset.name.lower()
     )
     return kept[: MAX_WORKFLOW_NAME - GENERATED_SUFFIX].strip("-") or "suite"
 
@@ -151,7 +152,8 @@ def annotations_of(plan: RunPlan) -> dict[str, str]:
 def _title(plan: RunPlan) -> str:
     count = len(plan.head.running)
     noun = "task" if count == 1 else "tasks"
-    return f"{prose(plan.head.taskset.name)} · {prose(plan.head.agent.name)} · {count} {noun}"
+    titles = [prose(plan.head.taskset.name), prose(plan.head.agent.name), f"{count} {noun}"]
+    return " · ".join(filter(None, titles))
 
 
 def _pod_labels(plan: RunPlan) -> dict[str, str]:

@@ -31,7 +31,7 @@ def to_yaml(data: object) -> str:
     """One YAML document of mappings with string keys, lists, strings, integers and booleans; ends with a
     line feed.
 
-    Raises TypeError for any other value, ValueError for half a surrogate pair and for a key too long for YAML.
+    Raises TypeError for any other value, ValueError for half a surrogate pair or a key too long for YAML.
     """
     lines: list[str] = []
     if isinstance(data, Mapping) and data:

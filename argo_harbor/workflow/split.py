@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from argo_harbor.errors import Refused
 from argo_harbor.workflow.chunks import families
-from argo_harbor.workflow.limits import MAX_WORKFLOW_BYTES, fits
+from argo_harbor.workflow.limits import MAX_WORKFLOW_BYTES, fits, size
 from argo_harbor.workflow.objects import Workflow
 from argo_harbor.workflow.tasks import PlannedTask
 
@@ -44,7 +44,9 @@ def split(
                 f"the attempts at {alone[0]} alone do not fit into one Workflow",
                 "ask for fewer attempts in one run",
             )
-        number += 1
+        # What stands once in every part weighs on no task: grow by as much as the largest part is too large.
+        worst = max(size(part).total for part in parts)
+        number = max(number + 1, -(-number * worst // MAX_WORKFLOW_BYTES))
 
 
 def _even(ordered: Sequence[PlannedTask], weights: Sequence[int], number: int) -> list[Sequence[PlannedTask]]:
