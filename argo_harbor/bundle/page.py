@@ -134,8 +134,8 @@ class Page:
             by_task.setdefault(row.index, []).append(row)
         for rows in by_task.values():
             outcomes = ", ".join(row.outcome for row in rows[:5]) + ("…" if len(rows) > 5 else "")
-            shown = next((row.id for row in rows if row.id in self._shown), "")
-            yield Cell(shown, f"{rows[0].task}: {outcomes}", tuple(row.kind for row in rows))
+            title = f"{rows[0].task}: {outcomes}"
+            yield Cell(self._href(rows[0].id), title, tuple(row.kind for row in rows))
 
     @property
     def mean(self) -> str:
@@ -172,9 +172,21 @@ class Page:
         reasons = [reason_of(code, kind, places) for (code, kind), places in found.items()]
         return sorted(reasons, key=lambda reason: (-reason.count, reason.kind.order, reason.code))
 
+    @cached_property
+    def _org(self) -> str:
+        """The part before `/` that all tasks share, with it; lists of names leave it out."""
+        orgs = {task.name.partition("/")[0] + "/" for task in self._gathered.tasks}
+        shared = orgs.pop() if len(orgs) == 1 else ""
+        return shared if all(len(task.name) > len(shared) for task in self._gathered.tasks) else ""
+
     def _place(self, task: TaskFacts, attempt: int, value: str = "") -> Place:
-        name = trial_id(task.name, attempt) if self._gathered.head.n_attempts > 1 else task.name
-        return Place(name, f"{task.entry.index}-{attempt}", value)
+        name = task.name.removeprefix(self._org)
+        if self._gathered.head.n_attempts > 1:
+            name = trial_id(name, attempt)
+        return Place(name, self._href(f"{task.entry.index}-{attempt}"), value)
+
+    def _href(self, row: str) -> str:
+        return f"#r{row}" if row in self._shown else "#trials"
 
     @property
     def spent(self) -> list[Card]:

@@ -34,14 +34,15 @@ class Counted:
 class Cell(NamedTuple):
     """One task in the picture; a sign for each attempt."""
 
-    row: str
+    href: str
     title: str
     kinds: tuple[Kind, ...]
 
 
 class Place(NamedTuple):
     task: str
-    row: str
+    href: str
+    """Its row on the page, or the table where the row is left out."""
     value: str = ""
 
 

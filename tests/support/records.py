@@ -222,5 +222,8 @@ def make_run(
     run = Run(store, plan, run_id, names)
     store.put(layout.plan_head(run.plan), plan.canonical())
     for index, part in parts.items():
-        store.put(layout.plan_task(run.plan, index), part.canonical())
+        # Not through the store: a thousand synced writes would take longer than the test.
+        path = store.path(layout.plan_task(run.plan, index))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(part.canonical())
     return run
