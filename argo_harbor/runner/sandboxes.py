@@ -38,7 +38,7 @@ class LocalSandboxes:
             self._from.append(base.from_image)
         self._made += 1
         folder = self._work_dir / f"sandbox-{self._made}"
-        return BubblewrapSandbox(folder, preview=preview, base=base, network=self._settings.network)
+        return BubblewrapSandbox(folder, ground=preview, base=base, network=self._settings.network)
 
     async def _base(self, scratch: Path, preview: Preview, context: Path | None, image: str) -> Base:
         if context is None:

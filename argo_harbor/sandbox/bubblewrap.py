@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -30,10 +31,10 @@ from argo_harbor.sandbox.base import (
     TransferFailed,
 )
 from argo_harbor.sandbox.commands import HOST_ENV, bwrap_command, enter_command, entry_script
+from argo_harbor.sandbox.ground import Ground
 from argo_harbor.sandbox.host import SPAWN, as_sandbox_id
 from argo_harbor.sandbox.image import Base
 from argo_harbor.sandbox.output import Tail, open_tail
-from argo_harbor.sandbox.preview import Preview
 from argo_harbor.sandbox.process import TERM_SECONDS, end_command, in_memory, wait_readable
 from argo_harbor.sandbox.scratch import give_away, make_owned_folder, remove_scratch
 
@@ -47,7 +48,7 @@ _ROOT = ("root", "0", 0, None)
 
 
 class BubblewrapSandbox(Sandbox):
-    """One sandbox of the preview base; see `Sandbox` for what the methods promise.
+    """One sandbox; see `Sandbox` for what the methods promise.
 
     It ends when the thread that started it does: Linux tells a child of the death of its parent's thread.
     """
@@ -56,7 +57,7 @@ class BubblewrapSandbox(Sandbox):
         self,
         folder: Path,
         *,
-        preview: Preview,
+        ground: Ground,
         base: Base,
         network: Network = "none",
         env: Mapping[str, str] | None = None,
@@ -67,7 +68,7 @@ class BubblewrapSandbox(Sandbox):
         `env` is added to the image's variables; `workdir` replaces the image's.
         """
         self.folder = folder
-        self._preview = preview
+        self._ground = ground
         self._base = base
         self._network = network
         self._env = base.env | dict(env or {})
@@ -84,8 +85,8 @@ class BubblewrapSandbox(Sandbox):
         for kind in ("upper", "work"):
             (self.folder / kind).mkdir()
             (self.folder / kind).chmod(0o711)
-            for tree in ("root", *self._preview.trees):
-                make_owned_folder(self.folder / kind / tree, 0o755)
+            for tree in self._ground.trees(self._base.layers):
+                make_owned_folder(self.folder / kind / tree.name, 0o755)
         if self._network == "unfenced":
             self._add_resolver()
         try:
@@ -112,7 +113,7 @@ class BubblewrapSandbox(Sandbox):
         info, info_writer = os.pipe()
         try:
             command = bwrap_command(
-                self._preview, self._base, self.folder, network=self._network, info_fd=info_writer
+                self._ground, self._base, self.folder, network=self._network, info_fd=info_writer
             )
             try:
                 self._process = await asyncio.create_subprocess_exec(
@@ -125,7 +126,7 @@ class BubblewrapSandbox(Sandbox):
                     **SPAWN,
                 )
             except OSError as error:
-                raise SandboxStartFailed(f"{self._preview.bwrap}: {error.strerror}") from error
+                raise SandboxStartFailed(f"{self._ground.bwrap}: {error.strerror}") from error
             finally:
                 os.close(info_writer)
             output, complaints = self._process.stdout, self._process.stderr
@@ -189,10 +190,10 @@ class BubblewrapSandbox(Sandbox):
             command,
             cwd=cwd or self._workdir,
             env=self._env | dict(env or {}),
-            shell=self._preview.shell,
+            shells=self._ground.shells,
         )
         with in_memory(script.encode("utf-8", errors="surrogateescape")) as stdin:
-            return await self._run([self._preview.shell], stdin=stdin.fileno(), timeout_sec=timeout_sec)
+            return await self._run(self._ground.inside("sh"), stdin=stdin.fileno(), timeout_sec=timeout_sec)
 
     async def _run(self, argv: Iterable[str], *, stdin: int, timeout_sec: float | None) -> ExecResult:
         tails = [await open_tail(OUTPUT_LIMIT) for _ in range(2)]
@@ -235,7 +236,7 @@ class BubblewrapSandbox(Sandbox):
     ) -> asyncio.subprocess.Process:
         """Start a program inside, in a session of its own, with the capabilities of a container's root."""
         self._must_live()
-        command = [*enter_command(self._preview, self._first, network=self._network), *argv]
+        command = [*enter_command(self._ground, self._first, network=self._network), *argv]
         return await asyncio.create_subprocess_exec(
             *command, stdin=stdin, stdout=stdout, stderr=stderr, env=HOST_ENV, **SPAWN
         )
@@ -252,9 +253,9 @@ class BubblewrapSandbox(Sandbox):
         # Its parent lies outside exactly when the shell did get into the namespace; anywhere else the same
         # command would end everything of this user.
         process = await asyncio.create_subprocess_exec(
-            *as_sandbox_id(self._preview.setpriv),
+            *as_sandbox_id(self._ground.setpriv),
             *[
-                self._preview.nsenter,
+                self._ground.nsenter,
                 "--target",
                 str(self._first),
                 "--user",
@@ -280,8 +281,9 @@ class BubblewrapSandbox(Sandbox):
         """Unpack a tar archive of ours into a folder inside. Raises: TransferFailed, SandboxDied."""
         archive.flush()
         archive.seek(0)
-        unpacking = 'mkdir -p -- "$1" && exec tar -x -p --no-same-owner -C "$1" -f -'
-        argv = [self._preview.shell, "-c", unpacking, "unpack", folder]
+        mkdir, tar = (shlex.join(self._ground.inside(program)) for program in ("mkdir", "tar"))
+        unpacking = f'{mkdir} -p -- "$1" && exec {tar} -x -p --no-same-owner -C "$1" -f -'
+        argv = [*self._ground.inside("sh"), "-c", unpacking, "unpack", folder]
         result = await self._run(argv, stdin=archive.fileno(), timeout_sec=TRANSFER_SECONDS)
         if result.return_code != 0:
             raise TransferFailed(f"{folder}: {result.stderr.strip() or f'status {result.return_code}'}")
@@ -298,7 +300,14 @@ class BubblewrapSandbox(Sandbox):
     async def _download(
         self, folder: str, member: str, receive: Callable[[transfer.PipeReader], Downloaded]
     ) -> Downloaded:
-        packing = ["tar", "-c", "--format=gnu", "--hard-dereference", "--ignore-failed-read"]
+        packing = [
+            *self._ground.inside("tar"),
+            "-c",
+            "--format=gnu",
+            "--numeric-owner",
+            "--hard-dereference",
+            "--ignore-failed-read",
+        ]
         packing += ["--no-recursion"] if member != "." else []
         packing += ["-C", folder, "-f", "-", "--", member]
         reader, writer = os.pipe()

@@ -104,7 +104,7 @@ async def build_base(plan: BuildPlan, context: Path, *, preview: Preview, folder
     env, workdir = dict(plan.env), plan.workdir
     if not plan.steps:
         return Base(from_image=plan.from_image, env=env, workdir=workdir)
-    sandbox = BubblewrapSandbox(folder, preview=preview, base=Base.bare(plan.from_image))
+    sandbox = BubblewrapSandbox(folder, ground=preview, base=Base.bare(plan.from_image))
     await sandbox.start()
     try:
         for step in plan.steps:

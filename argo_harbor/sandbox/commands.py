@@ -8,13 +8,14 @@ standard input, which also keeps secrets off the process list.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from argo_harbor.sandbox.base import Network, SandboxError
+from argo_harbor.sandbox.ground import Ground
 from argo_harbor.sandbox.host import as_sandbox_id
 from argo_harbor.sandbox.image import Base
-from argo_harbor.sandbox.preview import DEFAULT_PATH, Preview
+from argo_harbor.sandbox.preview import DEFAULT_PATH
 
 _FIRST_PROCESS = "echo ready; exec >&- 2>&-; while read -r _; do :; done"
 HOST_ENV = {"PATH": DEFAULT_PATH, "LC_ALL": "C"}
@@ -26,49 +27,29 @@ _CAPABILITIES = (
 AUDIT_WRITE."""
 
 
-def bwrap_command(preview: Preview, base: Base, folder: Path, *, network: Network, info_fd: int) -> list[str]:
+def bwrap_command(ground: Ground, base: Base, folder: Path, *, network: Network, info_fd: int) -> list[str]:
     """The command line that starts a sandbox whose changes go to `folder`/upper."""
-    command = [
-        *as_sandbox_id(preview.setpriv),
-        preview.bwrap,
-        "--unshare-user",
-        "--uid",
-        "0",
-        "--gid",
-        "0",
-        "--unshare-pid",
-        "--unshare-ipc",
-    ]
+    command = [*as_sandbox_id(ground.setpriv), ground.bwrap, "--unshare-user", "--uid", "0", "--gid", "0"]
+    command += ["--unshare-pid", "--unshare-ipc"]
     command += ["--unshare-uts", "--hostname", "sandbox", "--unshare-cgroup-try"]
     command += ["--unshare-net"] if network == "none" else []
     command += ["--die-with-parent", "--as-pid-1", "--info-fd", str(info_fd)]
-    for tree in ("root", *preview.trees):
-        if tree == "root":
-            lower = [f"{preview.folder}/root"]
-        else:
-            lower = [f"/{tree}", f"{preview.folder}/skeleton/{tree}"]
-        lower += [f"{base.layers}/{tree}"] if base.layers else []
-        for layer in lower:
+    for tree in ground.trees(base.layers):
+        for layer in tree.lower:
             command += ["--overlay-src", layer]
-        command += ["--overlay", str(folder / "upper" / tree), str(folder / "work" / tree)]
-        command += ["/" if tree == "root" else f"/{tree}"]
-    command += [
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
-        "--chdir",
-        "/",
-        "--clearenv",
-        "--setenv",
-        "PATH",
-        DEFAULT_PATH,
-    ]
-    return [*command, "--", preview.shell, "-c", _FIRST_PROCESS]
+        command += ["--overlay", str(folder / "upper" / tree.name), str(folder / "work" / tree.name)]
+        command += [tree.target]
+    command += ["--proc", "/proc", "--dev", "/dev"]
+    for shown, target in ground.shown:
+        command += ["--ro-bind", str(shown), target]
+    command += ["--chdir", "/", "--clearenv", "--setenv", "PATH", DEFAULT_PATH]
+    return [*command, "--", *ground.inside("sh"), "-c", _FIRST_PROCESS]
 
 
-def entry_script(command: str, *, cwd: str, env: Mapping[str, str], shell: str) -> str:
+def entry_script(command: str, *, cwd: str, env: Mapping[str, str], shells: Sequence[str]) -> str:
     """What a command's first shell reads: its folder, variables, and the command in place of that shell.
+
+    The command runs in the first of `shells` that is there.
 
     Raises: SandboxError for a name that no shell can export.
     """
@@ -78,17 +59,25 @@ def entry_script(command: str, *, cwd: str, env: Mapping[str, str], shell: str) 
             raise SandboxError(f"{name!r} is no variable that a shell can set")
         lines.append(f"export {name}={shlex.quote(value)}")
     lines.append(f"cd -- {shlex.quote(cwd)} || exit 126")
-    lines.append(f"exec {shell} -c {shlex.quote(command)} </dev/null")
+    lines.append(f"set -- {shlex.quote(command)}")
+    lines += [f'[ -x {shell} ] && exec {shell} -c "$1" </dev/null' for shell in shells]
+    lines.append(f"echo 'there is no {shells[-1]} in this image' >&2; exit 127")
     return "\n".join(lines) + "\n"
 
 
-def enter_command(preview: Preview, pid: int, *, network: Network) -> list[str]:
+def enter_command(ground: Ground, pid: int, *, network: Network) -> list[str]:
     """The start of a command line that runs inside, in a session of its own, with what a container's root
     may do.
 
     `pid` is the first process of the sandbox as the host sees it.
     """
-    command = [*as_sandbox_id(preview.setpriv), preview.nsenter, "--target", str(pid), "--user", "--mount"]
+    command = [*as_sandbox_id(ground.setpriv), ground.nsenter, "--target", str(pid), "--user", "--mount"]
     command += ["--pid", "--ipc", "--uts", *(["--net"] if network == "none" else [])]
-    command += ["--preserve-credentials", "--", preview.setpriv, "--no-new-privs", "--inh-caps=-all"]
-    return [*command, f"--bounding-set={_CAPABILITIES}", "--", preview.setsid]
+    command += [
+        "--preserve-credentials",
+        "--",
+        *ground.inside("setpriv"),
+        "--no-new-privs",
+        "--inh-caps=-all",
+    ]
+    return [*command, f"--bounding-set={_CAPABILITIES}", "--", *ground.inside("setsid")]

@@ -17,8 +17,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import override
 
-from argo_harbor.model.base import Model
+from argo_harbor.sandbox.ground import Ground, Program, Tree
 from argo_harbor.sandbox.host import find_tools, reachable_bwrap
 from argo_harbor.sandbox.locks import exclusive
 from argo_harbor.sandbox.scratch import give_away, make_owned_folder, remove_scratch, sandbox_id
@@ -84,21 +85,45 @@ _SHALLOW = ("share", "include", "src")
 """Of these only the folder itself: a thousand folders for data that no build changes in place."""
 
 
-class Preview(Model):
+class Preview(Ground):
     """A prepared preview base on this machine."""
 
     folder: str
     """Holds `root`, the lowest layer of `/`, and `skeleton/<tree>`, one layer for each host tree."""
-    trees: tuple[str, ...]
+    host_trees: tuple[str, ...]
     """Top folders of the host that are shown, `usr` first."""
     links: dict[str, str]
     """Top names that are links on the host, such as `bin`, and where they point."""
     shell: str
     """`/bin/bash`, or `/bin/sh` on a host without it."""
-    bwrap: str
-    nsenter: str
-    setpriv: str
-    setsid: str
+
+    @override
+    def trees(self, layers: str) -> tuple[Tree, ...]:
+        def own(name: str) -> tuple[str, ...]:
+            return (f"{layers}/{name}",) if layers else ()
+
+        root = Tree("root", "/", (f"{self.folder}/root", *own("root")))
+        rest = (
+            Tree(name, f"/{name}", (f"/{name}", f"{self.folder}/skeleton/{name}", *own(name)))
+            for name in self.host_trees
+        )
+        return (root, *rest)
+
+    @override
+    def inside(self, program: Program) -> list[str]:
+        match program:
+            case "sh":
+                return [self.shell]
+            case "setpriv":
+                return [self.setpriv]
+            case "setsid":
+                return [self.setsid]
+        return [program]
+
+    @property
+    @override
+    def shells(self) -> tuple[str, ...]:
+        return (self.shell,)
 
 
 def prepare_preview(scratch: Path) -> Preview:
@@ -132,7 +157,7 @@ def _prepare(folder: Path) -> Preview:
         make_skeleton(Path("/", tree), folder / "skeleton" / tree)
     return Preview(
         folder=str(folder),
-        trees=trees,
+        host_trees=trees,
         links=links,
         shell="/bin/bash" if Path("/bin/bash").exists() else "/bin/sh",
         bwrap=str(reachable_bwrap(tools.bwrap, folder / "tools")),

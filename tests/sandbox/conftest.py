@@ -43,7 +43,7 @@ class Starter:
     async def __call__(self, **options: object) -> AsyncIterator[BubblewrapSandbox]:
         folder = Path(tempfile.mkdtemp(dir=self.scratch)) / "sandbox"
         folder.parent.chmod(0o711)
-        settings = {"preview": self.preview, "base": Base.bare()} | options
+        settings = {"ground": self.preview, "base": Base.bare()} | options
         sandbox = BubblewrapSandbox(folder, **settings)  # type: ignore[arg-type]
         await sandbox.start()
         try:

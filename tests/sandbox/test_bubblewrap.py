@@ -93,7 +93,7 @@ def test_only_root_is_a_user(sandboxes):
 def test_a_variable_that_no_shell_can_set_is_an_error():
     for name, value in (("A-B", "x"), ("", "x"), ("A", "nul\0")):
         with pytest.raises(SandboxError):
-            entry_script("true", cwd="/", env={name: value}, shell="/bin/sh")
+            entry_script("true", cwd="/", env={name: value}, shells=["/bin/sh"])
 
 
 def test_variables_of_a_task_never_reach_a_program_outside(sandboxes, tmp_path):
@@ -261,12 +261,12 @@ def test_a_sandbox_that_loses_its_first_process_is_dead(sandboxes):
 
 
 def test_a_sandbox_that_cannot_start_says_why_and_leaves_nothing(sandboxes, scratch):
-    broken = sandboxes.preview.model_copy(update={"trees": (), "links": {}})
+    broken = sandboxes.preview.model_copy(update={"host_trees": (), "links": {}})
     gone = sandboxes.preview.model_copy(update={"setpriv": "/no/such/program", "bwrap": "/no/such/bwrap"})
     for number, preview in enumerate((broken, gone)):
         folder = scratch / f"broken-{number}"
         with pytest.raises(SandboxStartFailed) as failed:
-            asyncio.run(BubblewrapSandbox(folder, preview=preview, base=Base.bare()).start())
+            asyncio.run(BubblewrapSandbox(folder, ground=preview, base=Base.bare()).start())
         assert "no such" in str(failed.value).lower() or "can't" in str(failed.value).lower()
         assert not folder.exists()
 
@@ -281,7 +281,7 @@ from argo_harbor.sandbox.scratch import remove_scratch
 
 async def main():
     preview = Preview.from_json(sys.argv[2])
-    sandbox = BubblewrapSandbox(Path(sys.argv[1]), preview=preview, base=Base.bare())
+    sandbox = BubblewrapSandbox(Path(sys.argv[1]), ground=preview, base=Base.bare())
     await sandbox.start()
     await sandbox.exec("cp /bin/sleep /tmp/orphaned-sleeper")
     await sandbox.exec("trap '' TERM; setsid /tmp/orphaned-sleeper 888 &")

@@ -207,7 +207,7 @@ def test_an_ordinary_user_builds_the_same_way(everything_loaded, run_scratch, pr
         preview = prepare_preview(scratch)
         context = make_context(scratch / "environment")
         base = await ensure_base(scratch, preview=preview, key="key", context=context)
-        sandbox = BubblewrapSandbox(scratch / "one", preview=preview, base=base)
+        sandbox = BubblewrapSandbox(scratch / "one", ground=preview, base=base)
         await sandbox.start()
         try:
             seen = await sandbox.exec("cat made; tool; test -e /usr/bin/awk || echo no awk")

@@ -82,7 +82,7 @@ def test_an_ordinary_user_lends_neither_own_files_nor_groups(everything_loaded, 
         assert not scratch.exists()
 
     async def whole(scratch: Path) -> None:
-        sandbox = BubblewrapSandbox(scratch / "one", preview=prepare_preview(scratch), base=Base.bare())
+        sandbox = BubblewrapSandbox(scratch / "one", ground=prepare_preview(scratch), base=Base.bare())
         await sandbox.start()
         try:
             seen = await sandbox.exec(ATTEMPTS.format(folder=planted))
