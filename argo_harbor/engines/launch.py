@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 INTERPRETER = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
-INTERPRETER_PREFIXES = ("PYTHON", "COVERAGE_", "LC_")
+INTERPRETER_PREFIXES = ("PYTHON", "LC_")
 """What a Python process of ours needs to start; nothing else of the shell reaches a runner."""
 STOP_SECONDS = 8.5
 """From SIGTERM to SIGKILL; the runner's own grace for Harbor is shorter."""

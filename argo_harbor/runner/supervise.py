@@ -27,7 +27,7 @@ LOG_FILE = "child.log"
 LOG_TAIL = 2000
 """Bytes of the child's last words in an error message."""
 _INTERPRETER = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
-_INTERPRETER_PREFIXES = ("PYTHON", "COVERAGE_", "LC_")
+_INTERPRETER_PREFIXES = ("PYTHON", "LC_")
 
 
 @dataclass(frozen=True, slots=True)

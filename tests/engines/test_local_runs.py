@@ -294,3 +294,36 @@ def test_refusals_come_before_anything_starts(bench: Bench, tmp_path: Path) -> N
     with pytest.raises(PlatformError) as refused:
         bench.run(suite, options=SubmitOptions(base="image"))
     assert refused.value.code == "sandbox_unavailable"
+
+
+def test_steps_share_a_sandbox_and_one_may_be_graded_apart(bench: Bench, tmp_path: Path) -> None:
+    suite = tmp_path / "suite"
+    folder = write_task(suite, "steps")
+    (folder / "task.toml").write_text(
+        'schema_version = "1.4"\n'
+        '[[steps]]\nname = "one"\n[steps.verifier]\ntimeout_sec = 30.0\n[steps.agent]\ntimeout_sec = 1.0\n'
+        '[[steps]]\nname = "two"\nartifacts = ["/app/kept"]\n'
+        '[steps.verifier]\ntimeout_sec = 30.0\nenvironment_mode = "separate"\n'
+    )
+    for name, solve, test in (
+        ("one", "echo kept > /app/kept; sleep 30", f"echo 0.5 > {REWARD}"),
+        ("two", "test -e /app/kept", f'[ "$(cat /app/kept)" = kept ] && echo 1 > {REWARD}'),
+    ):
+        step = folder / "steps" / name
+        (step / "tests").mkdir(parents=True)
+        (step / "solution").mkdir()
+        (step / "instruction.md").write_text("Do it.\n")
+        (step / "solution" / "solve.sh").write_text(f"#!/bin/bash\n{solve}\n")
+        (step / "tests" / "test.sh").write_text(f"#!/bin/bash\n{test}\n")
+    (record,) = bench.run(suite).records()
+    assert record.error is not None
+    assert (record.outcome.value, record.rewards, record.error.code) == (
+        "scored",
+        {"reward": 0.75},
+        "agent_timeout",
+    )
+    assert [(step.name, step.rewards) for step in record.steps] == [
+        ("one", {"reward": 0.5}),
+        ("two", {"reward": 1.0}),
+    ]
+    assert "steps/two/verifier/test-stdout.txt" in record.files
