@@ -103,8 +103,7 @@ def _packed(
             room, used = [], 0
         room.extend(family)
         used += entries
-    if room:
-        yield room
+    yield room
 
 
 def _chunk(waits_for: tuple[str, ...], members: Sequence[PlannedTask], hoisted: set[str]) -> Chunk:

@@ -145,7 +145,7 @@ def _template_breaches(template: Template, known: set[str]) -> Iterator[str]:
     display = template.get("annotations", {}).get(DISPLAY_NAME_ANNOTATION)
     if display is not None and not DISPLAY_NAME.fullmatch(display):
         yield f"{where}: {display!r} is no display name"
-    if "container" in template and (length := json_bytes(template)) > MAX_POD_TEMPLATE_BYTES:
+    if "dag" not in template and (length := json_bytes(template)) > MAX_POD_TEMPLATE_BYTES:
         yield f"{where}: {length} bytes, at most {MAX_POD_TEMPLATE_BYTES}"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from argo_harbor.model.plan import Amounts, Resources, RunPlan
+from argo_harbor.model.plan import Amounts, RunPlan
 from argo_harbor.workflow import names
 from argo_harbor.workflow.destinations import infrastructure_hosts
 from argo_harbor.workflow.emit import to_yaml
@@ -84,13 +84,10 @@ def quantities(amounts: Amounts) -> Quantities:
     )
 
 
-def requirements(resources: Resources, gpu: str) -> ResourceRequirements:
+def requirements(request: Quantities, limit: Quantities, gpu: str) -> ResourceRequirements:
     """What the sandbox asks for and where it is stopped; `gpu` is the cluster's name of that resource, or
     empty."""
-    return {
-        "requests": _amounts(quantities(resources.request), gpu),
-        "limits": _amounts(quantities(resources.limit), gpu),
-    }
+    return {"requests": _amounts(request, gpu), "limits": _amounts(limit, gpu)}
 
 
 def volumes() -> list[Volume]:

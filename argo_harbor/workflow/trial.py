@@ -82,7 +82,11 @@ def fixed_template(plan: RunPlan, shape: PodShape, reference: RunReference) -> T
         reference,
         name=shape.template,
         deadline=shape.deadline,
-        requirements=sandbox.requirements(shape.resources, plan.head.profile.gpu),
+        requirements=sandbox.requirements(
+            sandbox.quantities(shape.resources.request),
+            sandbox.quantities(shape.resources.limit),
+            plan.head.profile.gpu,
+        ),
     )
 
 
@@ -95,10 +99,11 @@ def open_template(plan: RunPlan, shape: PodShape, reference: RunReference) -> Te
     """The template that takes resources and deadline as parameters, for all shapes of one role and
     network."""
     gpu = plan.head.profile.gpu
-    request = {"cpu": inputs("cpu"), "memory": inputs("memory"), "ephemeral-storage": inputs("storage")}
-    limit = {name: value.replace("}}", "-limit}}") for name, value in request.items()}
-    gpus = {gpu: inputs("gpus")} if gpu else {}
-    requirements: ResourceRequirements = {"requests": request | gpus, "limits": limit | gpus}
+    request = sandbox.Quantities(inputs("cpu"), inputs("memory"), inputs("storage"), inputs("gpus"))
+    limit = request._replace(
+        cpu=inputs("cpu-limit"), memory=inputs("memory-limit"), storage=inputs("storage-limit")
+    )
+    requirements = sandbox.requirements(request, limit, gpu)
     extra: list[Parameter] = [{"name": each["name"]} for each in shape_arguments(plan, shape)]
     return _template(
         plan,

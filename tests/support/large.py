@@ -80,8 +80,8 @@ def summary(suite: Suite) -> Object:
 
 
 def large_workflows() -> Iterator[tuple[str, Object]]:
-    """Objects worth an ``argo lint`` and a schema check, with names: the largest of each kind, and every part of
-    a run that really is split."""
+    """Objects worth an ``argo lint`` and a schema check, with names: the largest of each kind, and every part
+    of a run that really is split."""
     for suite in SUITES:
         if suite.tasks != 1000 and suite.kind != "many-shapes":
             continue

@@ -54,8 +54,8 @@ def generated_plan(
 ) -> RunPlan:
     """The plan of a suite made in memory, of tasks like those that `make_suite` writes.
 
-    `images` is the number of different images, 0 for one a task; `shapes` of different resources and timeouts;
-    every n-th task has a separate verifier.
+    `images` is the number of different images, 0 for one a task; `shapes` that of different resources and
+    timeouts; every n-th task has a separate verifier.
     """
     variety = make_shapes(shapes)
     members = []

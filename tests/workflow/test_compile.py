@@ -67,7 +67,7 @@ def compiled(plan: RunPlan) -> list[Object]:
     return [dict(document) for document in compile_workflow(plan)]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(run_plans())
 def test_every_run(plan: RunPlan) -> None:
     documents = compiled(plan)
@@ -208,7 +208,7 @@ def hostile_strings() -> Iterator[str]:
 USER_TEXT = st.sampled_from(list(hostile_strings())) | st.text(st.characters(exclude_categories=("Cs",)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(taskset=USER_TEXT, agent=USER_TEXT, name=USER_TEXT)
 def test_user_text_is_never_evaluated(taskset: str, agent: str, name: str) -> None:
     part = task_plan(0, name=name or "x")
