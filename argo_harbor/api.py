@@ -70,7 +70,8 @@ def compile_workflow(
 def publish(plan: RunPlan, store: Where = None) -> None:
     """Bring the plan and the tasks it runs into a store; what is there already stays.
 
-    `plan` must come from `plan()`: one that was read back knows no task folders. Raises Refused, PlatformError.
+    `plan` must come from `plan()`: one that was read back knows no task folders.
+    Raises Refused, PlatformError.
     """
     publishing.publish(plan, _taskset(plan), _store(store))
 
@@ -97,7 +98,7 @@ def status(run: str, *, store: Where = None) -> RunStatus:
 
 
 def results(run: str, *, store: Where = None) -> RunResults:
-    """Every task's trials and the merged scores; before the merge, what there is so far. Raises as `status`."""
+    """Every task's trials and the scores; before the merge, what there is so far. Raises as `status`."""
     return survey(run, _store(store), engine="local").results()
 
 
@@ -119,13 +120,17 @@ def _path(where: Where) -> Path | None:
     if isinstance(where, str | os.PathLike):
         return Path(where)
     raise PlatformError(
-        "platform_not_configured", f"the local engine cannot run on {where.name}", "name a folder as its store"
+        "platform_not_configured",
+        f"the local engine cannot run on {where.name}",
+        "name a folder as its store",
     )
 
 
 def _taskset(plan: RunPlan) -> Taskset:
     if plan.taskset is None:
         raise PlatformError(
-            "plan_unreadable", "the plan does not know where its tasks lie", "plan the taskset again with plan()"
+            "plan_unreadable",
+            "the plan does not know where its tasks lie",
+            "plan the taskset again with plan()",
         )
     return plan.taskset

@@ -22,9 +22,9 @@ def page() -> str:
     lines = [
         "# Errors",
         "",
-        "Every error has a code, a message and, where there is a cure, a hint: `error[code]: message` and `hint: …`",
-        'on stderr, or with `--json` one document `{"error": {code, message, hint, items}}` on stdout. The exit',
-        "status says what to do. A batch of findings is reported at once, in `items`.",
+        "Every error has a code, a message and, where there is a cure, a hint: `error[code]: message`",
+        'and `hint: …` on stderr, or with `--json` one document `{"error": {code, message, hint, items}}`',
+        "on stdout. The exit status says what to do. A batch of findings is reported at once, in `items`.",
     ]
     for kind in (UsageError, Refused, Conflict, PlatformError):
         assert kind.__doc__ is not None
@@ -40,8 +40,8 @@ def page() -> str:
         lines += [f"| `{code}` | {meaning} |" for code, meaning in kind.codes.items()]
     lines += [
         "",
-        "Exit status 1 means that the run ended failed, cancelled or expired, or that a check said no; 130 that it",
-        "was interrupted.",
+        "Exit status 1 means that the run ended failed, cancelled or expired, or that a check said no;",
+        "130 that it was interrupted.",
         "",
     ]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A sandbox profile: what the admin allows. Copied into every plan, so a later edit changes no accepted run."""
+"""A sandbox profile: what the admin allows. Copied into every plan, so that editing it changes no run."""
 
 from typing import Annotated, Literal
 
@@ -85,6 +85,6 @@ class Profile(Model):
     """For a task that sets none: no agent runs without a limit."""
     runtime_class: str = ""
     gpu: str = ""
-    """Kubernetes resource name of the GPUs, for example `nvidia.com/gpu`; empty: tasks with GPUs are refused."""
+    """Kubernetes resource name of the GPUs, e.g. `nvidia.com/gpu`; empty: tasks with GPUs are refused."""
     node_selector: dict[str, str] = Field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()

@@ -58,7 +58,7 @@ class Target(Model):
     env_secrets: dict[EnvName, str] = Field(default_factory=dict)
     """Variable to `NAME/KEY` (or `NAME`, the key then is the variable) of a Secret: short for `secret:`."""
     env: EnvMap = Field(default_factory=dict)
-    """Variables of the agent phase; they also answer `${NAME}` in [environment], [solution] and MCP headers."""
+    """Variables of the agent phase; they also answer `${NAME}` in [environment], [solution], MCP headers."""
     n_attempts: int = Field(default=1, ge=1, le=1000)
     max_retries: int = Field(default=0, ge=0, le=10)
     setup_timeout_seconds: int | None = Field(default=None, ge=1, le=24 * 3600)

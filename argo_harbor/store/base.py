@@ -26,7 +26,7 @@ class Entry(NamedTuple):
 
 
 class Store(Protocol):
-    """Reads and writes whole objects. Writes are atomic: a reader sees the old or the new bytes, never a part.
+    """Reads and writes whole objects. Writes are atomic: a reader sees old or new bytes, never a part.
 
     Every method that writes raises PlatformError `store_write_failed`.
     """

@@ -85,7 +85,7 @@ def test_nothing_of_the_callers_shell_reaches_a_task(program: Program, tmp_path:
     write_task(
         suite,
         "snoop",
-        solve="env > /logs/artifacts/env.txt; cat /proc/*/environ > /logs/artifacts/all.txt 2>/dev/null; true",
+        solve="cd /logs/artifacts; env > env.txt; cat /proc/*/environ > all.txt 2>/dev/null; true",
         toml='[environment.env]\nSEEN = "${AWS_SECRET_ACCESS_KEY:-nothing}"\n',
     )
     planted = {
