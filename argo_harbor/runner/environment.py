@@ -78,6 +78,10 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is no
         return bool(self.session_id != f"{self.trial_paths.trial_dir.name}__env")
 
     @property
+    def running(self) -> bool:
+        return self._sandbox is not None
+
+    @property
     def sandbox(self) -> Sandbox:
         """Raises SandboxStartFailed before `start`."""
         if self._sandbox is None:

@@ -34,7 +34,11 @@ def attach(trial: Trial, session: Session) -> None:
 
     async def verification_start(_: TrialHookEvent) -> None:
         environment = trial.agent_environment
-        if session.part.kill_before_grading and isinstance(environment, SandboxEnvironment):
+        if (
+            session.part.kill_before_grading
+            and isinstance(environment, SandboxEnvironment)
+            and environment.running
+        ):
             await environment.kill_leftovers()
         await session.apply("verifier")
         session.enter("verifier")

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import platform
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -198,7 +200,7 @@ class Runner:
                 outer_seconds=(outer or setting.part.outer_seconds) + CLOSING_SECONDS,
                 run_deadline=self.command.deadline,
                 interrupt=self.interrupt,
-                on_phase=lambda phase: print(json.dumps({"phase": phase}), flush=True),
+                on_phase=announce,
             )
         )
 
@@ -218,6 +220,15 @@ class Runner:
 
     def _secrets(self) -> tuple[str, ...]:
         return secrets(read_head(self.command.plan, self.store).grants, {**self.target, **self.verifier})
+
+
+def announce(phase: str) -> None:
+    """Tell the engine where the trial is. When the engine is gone, the trial still ends well."""
+    try:
+        print(json.dumps({"phase": phase}), flush=True)
+    except BrokenPipeError:
+        # The interpreter flushes once more at its end, and must not fail there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _gradable(ended: Ended) -> bool:

@@ -116,8 +116,26 @@ def test_after_sigkill_nothing_runs_on_and_a_merge_finishes_the_run(bench: Bench
     engine = LocalEngine.open(bench.root)
     check_merge(engine, submit.run)
     assert bench.settled() == []
+    ended = {record.task_name: record.outcome.value for record in records_of(engine, submit.run)}
+    assert ended == {"a-done": "scored", "b-agent": "cancelled", "c-verifier": "cancelled"}
     # Once more changes nothing.
     check_merge(engine, submit.run)
+
+
+def test_sigint_ends_a_build(bench: Bench, tmp_path: Path) -> None:
+    suite = tmp_path / "suite"
+    write_task(suite, "built", dockerfile="FROM x\nRUN trap '' TERM; sleep 300\n")
+    submit = Submit(suite, bench)
+    submit.wait_for(lambda event: event["event"] == "BuildStarted")
+    began = time.monotonic()
+    submit.process.send_signal(signal.SIGINT)
+    submit.rest()
+    assert submit.process.wait() == 130
+    assert time.monotonic() - began < 10
+    assert bench.settled() == []
+    engine = LocalEngine.open(bench.root)
+    engine.merge(submit.run)
+    assert engine.status(submit.run).phase is RunPhase.CANCELLED
 
 
 def test_a_killed_runner_is_tried_again(bench: Bench, tmp_path: Path) -> None:
