@@ -6,6 +6,7 @@ Names of descriptors follow the reference bundle: `logs`, `verifier_logs`, `trac
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from argo_harbor.model.bundle import EVIDENCE, Evidence, EvidenceSet
@@ -50,15 +51,16 @@ class Descriptor(NamedTuple):
     format: str
 
 
-def names_of(path: str) -> list[Descriptor]:
+@lru_cache(maxsize=4096)
+def names_of(path: str) -> tuple[Descriptor, ...]:
     """The descriptors of one file of a try: its well-known name, if it has one, and its general one."""
     folders, _, name = path.rpartition("/")
     parts = folders.split("/")
     form = "json" if name.endswith(".json") else "text"
     if "artifacts" in parts:
-        return [Descriptor(f"artifact:{path}", "artifact", form if form == "json" else "binary")]
+        return (Descriptor(f"artifact:{path}", "artifact", form if form == "json" else "binary"),)
     if name == "trajectory.json":
-        return [Descriptor("trace:atif", "trace", "atif"), Descriptor(f"trace:{path}", "trace", "atif")]
+        return (Descriptor("trace:atif", "trace", "atif"), Descriptor(f"trace:{path}", "trace", "atif"))
     found = [
         Descriptor(f"json:{path}", "json", form) if form == "json" else Descriptor(f"log:{path}", "log", form)
     ]
@@ -72,7 +74,7 @@ def names_of(path: str) -> list[Descriptor]:
         found.insert(0, Descriptor("verifier_logs", "log", form))
     elif parts[-1] == "agent" and name.endswith((".txt", ".log")):
         found.insert(0, Descriptor("agent_logs", "log", form))
-    return found
+    return tuple(found)
 
 
 def links_of(record: TrialRecord) -> tuple[Link, ...]:
