@@ -19,9 +19,9 @@ class Kind(NamedTuple):
     """Best first."""
 
 
-PASS = Kind("pass", "✓", "reward 1", 0)
+PASS = Kind("pass", "✓", "passed", 0)
 PART = Kind("part", "◐", "other reward", 1)
-ZERO = Kind("zero", "✗", "reward 0", 2)
+ZERO = Kind("zero", "✗", "zero", 2)
 UNSCORED = Kind("unscored", "?", "unscored", 3)
 ERRORED = Kind("errored", "!", "errored", 4)
 INFRA = Kind("infra", "▲", "infrastructure", 5)
