@@ -45,6 +45,8 @@ class Member(NamedTuple):
     mode: int
     target: str
     """Where a link points, as the archive says."""
+    hard: bool = False
+    """For links: a second name of a file in the same archive."""
 
 
 class ArchiveReader:
@@ -81,6 +83,7 @@ class ArchiveReader:
                 size=size,
                 mode=_number(header[100:108]) & 0o777,
                 target=names.get("linkpath", _text(header[157:257])),
+                hard=kind == b"1",
             )
             names = {}
 

@@ -1,25 +1,15 @@
-"""Carry out a Dockerfile on the preview base, once per image of a run.
-
-Trials are processes of their own, so what they share lies in the run's scratch folder:
-
-    bases/<image key>.json    the `Base`, or the failure; written last
-    bases/<image key>/        layers of the base, never written to again
-    bases/<image key>.lock    held while somebody builds; its holder's death frees it
-
-A failing build is remembered as well: the next trial of that image fails at once with the same words.
-"""
+"""Carry out a Dockerfile on the preview base, once per image of a run; see `bases.py` for where it lies."""
 
 from __future__ import annotations
 
 import asyncio
 import posixpath
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from argo_harbor.model.base import Model
 from argo_harbor.sandbox.base import ImageBuildFailed, TransferFailed
+from argo_harbor.sandbox.bases import Shelf
 from argo_harbor.sandbox.bubblewrap import BubblewrapSandbox
 from argo_harbor.sandbox.context import Context, ContextError
 from argo_harbor.sandbox.dockerfile import BuildPlan, Copy, MakeFolder, Run, plan_build
@@ -32,16 +22,7 @@ from argo_harbor.sandbox.transfer import temporary_archive
 RUN_SECONDS = 600.0
 LOG_BYTES = 8192
 """Of a failing step's output, from its end."""
-_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _UNPACK = 'tar -xf "$1" -C "$2" --no-same-owner && rm -- "$1"'
-
-
-class _Outcome(Model):
-    """What a build left for later trials."""
-
-    built: Base | None = None
-    step: str = ""
-    log: str = ""
 
 
 async def ensure_base(
@@ -59,41 +40,25 @@ async def ensure_base(
 
     Raises: ImageBuildFailed; Refused for a Dockerfile that the preview cannot carry out; SandboxStartFailed.
     """
-    if not _KEY.fullmatch(key):
-        raise ValueError(f"{key!r} cannot name a base")
-    bases = scratch / "bases"
-    bases.mkdir(exist_ok=True)
-    bases.chmod(0o711)
-    record = bases / f"{key}.json"
-    async with exclusive_async(bases / f"{key}.lock"):
-        if record.exists():
-            return _recall(_Outcome.from_json(record.read_bytes()))
+    shelf = Shelf(scratch, key)
+    async with exclusive_async(shelf.lock):
+        made = shelf.recall()
+        if made is not None:
+            return made
         file = context / dockerfile
         plan = plan_build(file.read_text(encoding="utf-8"), file=str(file), build_args=build_args)
         # What a builder that was killed has left.
-        for leftover in (bases / key, bases / f"{key}.building"):
+        for leftover in (shelf.layers, shelf.unfinished):
             await asyncio.to_thread(remove_scratch, leftover)
         try:
-            base = await build_base(
-                plan, context, preview=preview, folder=bases / f"{key}.building", layers=bases / key
+            made = await build_base(
+                plan, context, preview=preview, folder=shelf.unfinished, layers=shelf.layers
             )
         except ImageBuildFailed as error:
-            _remember(record, _Outcome(step=error.step, log=error.log))
+            shelf.remember(error)
             raise
-        _remember(record, _Outcome(built=base))
-    return base
-
-
-def _recall(outcome: _Outcome) -> Base:
-    if outcome.built is None:
-        raise ImageBuildFailed(outcome.step, outcome.log)
-    return outcome.built
-
-
-def _remember(record: Path, outcome: _Outcome) -> None:
-    part = record.with_suffix(".part")
-    part.write_bytes(outcome.canonical())
-    part.rename(record)
+        shelf.remember(made)
+    return made
 
 
 async def build_base(plan: BuildPlan, context: Path, *, preview: Preview, folder: Path, layers: Path) -> Base:
