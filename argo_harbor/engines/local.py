@@ -14,10 +14,11 @@ from argo_harbor.bundle.plans import find_plan
 from argo_harbor.bundle.results import Survey, survey
 from argo_harbor.engines import events, scratch
 from argo_harbor.engines.base import RunInterrupted, SubmitOptions
+from argo_harbor.engines.bases import ChosenBase, base_maker, choose_base
 from argo_harbor.engines.builds import Builds
 from argo_harbor.engines.grants import resolve
 from argo_harbor.engines.launch import Launcher
-from argo_harbor.engines.local_checks import base_of, check_local, network_of
+from argo_harbor.engines.local_checks import check_local, network_of
 from argo_harbor.engines.publish import publish
 from argo_harbor.engines.request import owner_lives, write_request
 from argo_harbor.engines.schedule import Schedule
@@ -28,7 +29,6 @@ from argo_harbor.model.plan import RunPlan
 from argo_harbor.model.runner import RunnerSettings, SandboxSettings
 from argo_harbor.model.states import RunPhase
 from argo_harbor.model.taskset import Taskset, Warned
-from argo_harbor.sandbox.preview import prepare_preview
 from argo_harbor.store import layout
 from argo_harbor.store.directory import DirectoryStore
 
@@ -44,6 +44,7 @@ class LocalEngine:
     def __init__(self, store: DirectoryStore, scratch_folder: Path) -> None:
         self.store = store
         self._scratch = scratch_folder
+        self._chosen: dict[tuple[str, str], ChosenBase] = {}
 
     @classmethod
     def open(cls, root: Path) -> Self:
@@ -51,13 +52,20 @@ class LocalEngine:
         return cls(DirectoryStore(root / "local"), root / "scratch")
 
     def check(self, plan: RunPlan, taskset: Taskset, *, options: SubmitOptions) -> list[Warned]:
-        """Refusals and warnings of this machine; changes nothing.
+        """Refusals and warnings of this machine. Changes nothing but what a builder has fetched.
 
         Raises: Refused with all findings, PlatformError `sandbox_unavailable`.
         """
-        warnings = check_local(plan, taskset, options)
+        warnings = check_local(plan, taskset, options, lambda: self._base(plan, options).kind)
         resolve(plan.head.grants, options.environ)
         return warnings
+
+    def _base(self, plan: RunPlan, options: SubmitOptions) -> ChosenBase:
+        """The base of a run, asked for once: a check and the submit after it must not see two."""
+        key = (plan.digest, options.base)
+        if key not in self._chosen:
+            self._chosen[key] = choose_base(plan, options.base)
+        return self._chosen[key]
 
     def submit(
         self,
@@ -78,12 +86,12 @@ class LocalEngine:
         scratch.sweep(preferred)
         publish(plan, taskset, self.store)
         run_id = f"run-{secrets.token_hex(8)}"
-        base, reason = base_of(options)
-        write_request(self.store, run_id, plan, base=base, submitted_at=_now(), more=options.request)
+        base = self._base(plan, options)
+        write_request(self.store, run_id, plan, base=base.kind, submitted_at=_now(), more=options.request)
         cap = min(plan.head.limits.cap, 2 * (os.cpu_count() or 1))
         with scratch.run_scratch(run_id, preferred) as folder:
             schedule = self._schedule(
-                run_id, plan, folder, grants=granted.as_input(), cap=cap, progress=progress
+                run_id, plan, folder, base=base, grants=granted.as_input(), cap=cap, progress=progress
             )
             progress(
                 events.RunAccepted(
@@ -92,8 +100,8 @@ class LocalEngine:
                     tasks=len(plan.parts),
                     trials=len(plan.parts) * plan.head.n_attempts,
                     cap=cap,
-                    base=base,
-                    base_reason=reason,
+                    base=base.kind,
+                    base_reason=base.reason,
                     store=self.store.name,
                     network=_network_name(plan),
                 )
@@ -117,12 +125,22 @@ class LocalEngine:
         return run_id
 
     def _schedule(
-        self, run_id: str, plan: RunPlan, folder: Path, *, grants: bytes, cap: int, progress: events.Progress
+        self,
+        run_id: str,
+        plan: RunPlan,
+        folder: Path,
+        *,
+        base: ChosenBase,
+        grants: bytes,
+        cap: int,
+        progress: events.Progress,
     ) -> Schedule:
         unfenced = any(network_of(part) == "unfenced" for part in plan.parts)
         settings = RunnerSettings(
             store=str(self.store.root.absolute()),
-            sandbox=SandboxSettings(network="unfenced" if unfenced else "none", run_scratch=str(folder)),
+            sandbox=SandboxSettings(
+                base=base.kind, network="unfenced" if unfenced else "none", run_scratch=str(folder)
+            ),
             owner=os.getpid(),
             lock=str(folder / scratch.LOCK),
         )
@@ -138,7 +156,7 @@ class LocalEngine:
                 run=run_id,
                 store=self.store,
                 scratch=folder,
-                preview=prepare_preview(folder),
+                maker=base_maker(base, folder),
                 progress=progress,
                 stamp=_now,
             ),

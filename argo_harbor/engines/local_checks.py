@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 from argo_harbor.engines.base import SubmitOptions
-from argo_harbor.engines.builds import images_of
+from argo_harbor.engines.bases import BaseKind, all_images
 from argo_harbor.errors import Finding, PlatformError, Refused
 from argo_harbor.model.plan import RunPlan, TaskPlan
 from argo_harbor.model.taskset import Task, Taskset, Warned
 from argo_harbor.planning.local import local_findings, local_network
 from argo_harbor.sandbox.context import check_context
 from argo_harbor.sandbox.dockerfile import check_dockerfile, plan_build
+from argo_harbor.sandbox.dockerfile_image import check_image_dockerfile
 from argo_harbor.sandbox.host import sandbox_available
 
 
-def check_local(plan: RunPlan, taskset: Taskset, options: SubmitOptions) -> list[Warned]:
-    """Warnings about a plan that can run here.
+def check_local(
+    plan: RunPlan, taskset: Taskset, options: SubmitOptions, choose: Callable[[], BaseKind]
+) -> list[Warned]:
+    """Warnings about a plan that can run here. `choose` decides what sandboxes start from.
 
     Raises: Refused with every finding about plan and Dockerfiles; PlatformError `sandbox_unavailable`.
     """
-    _check_base(options.base)
     findings = local_findings(plan, allow_unfenced_network=options.allow_unfenced_network)
-    tasks = {task.index: task for task in taskset.tasks}
-    for part in plan.parts:
-        findings += _dockerfiles(part, tasks[part.index])
+    if not findings or options.base == "preview":
+        # Builders may take seconds to answer: a run that cannot be accepted anyway does not wait for them.
+        base = choose()
+        tasks = {task.index: task for task in taskset.tasks}
+        for part in plan.parts:
+            findings += _dockerfiles(part, tasks[part.index], base)
     if findings:
         raise Refused.of(findings)
     unavailable = sandbox_available(options.scratch)
@@ -35,36 +41,30 @@ def check_local(plan: RunPlan, taskset: Taskset, options: SubmitOptions) -> list
     return list(_warnings(plan))
 
 
-def base_of(options: SubmitOptions) -> tuple[Literal["preview"], str]:
-    """The base of a run and why: the empty reason when it was asked for."""
-    return "preview", "" if options.base == "preview" else "images are not built on this machine"
-
-
 def network_of(part: TaskPlan) -> Literal["none", "unfenced"]:
     """What a task's sandboxes have on this machine."""
     rule = local_network(part)
     return "unfenced" if rule is not None and rule.mode == "public" else "none"
 
 
-def _check_base(base: str) -> None:
-    if base == "image":
-        raise PlatformError(
-            "sandbox_unavailable",
-            "sandboxes of this machine start from a preview of its own programs, not from images",
-            "--base preview, or run on a cluster",
-        )
-
-
-def _dockerfiles(part: TaskPlan, task: Task) -> Iterator[Finding]:
+def _dockerfiles(part: TaskPlan, task: Task, base: BaseKind) -> Iterator[Finding]:
     if task.root is None:
         return
-    for image in images_of(part):
+    for image in all_images(part):
+        if not image.key:
+            continue
         folder = task.root / image.context
         name = f"{task.folder}/{image.context}/Dockerfile"
         text = (folder / "Dockerfile").read_text(encoding="utf-8", errors="replace")
-        found = check_dockerfile(text, file=name)
-        found = found or check_context(plan_build(text, file=name), folder, file=name)
+        if base == "image":
+            found = check_image_dockerfile(text, file=name)
+        else:
+            found = _preview_findings(text, folder, name)
         yield from (replace(finding, task=finding.task or task.name) for finding in found)
+
+
+def _preview_findings(text: str, folder: Path, name: str) -> list[Finding]:
+    return check_dockerfile(text, file=name) or check_context(plan_build(text, file=name), folder, file=name)
 
 
 def _warnings(plan: RunPlan) -> Iterator[Warned]:

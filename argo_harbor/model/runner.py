@@ -11,7 +11,7 @@ class SandboxSettings(Model):
     """How sandboxes are made."""
 
     kind: Literal["bubblewrap"] = "bubblewrap"
-    base: Literal["preview"] = "preview"
+    base: Literal["preview", "image"] = "preview"
     network: Literal["none", "unfenced"] = "none"
     """The most that a sandbox may have: a task whose plan is not public in every phase has `none` anyway."""
     run_scratch: str

@@ -84,5 +84,6 @@ class Report(Model):
     usage: Usage = Usage()
     links: tuple[ArtifactLink, ...] = ()
     ignored_from: tuple[str, ...] = ()
+    image_digest: str = ""
     trial_dir: str
     """Harbor's folder, relative to the work folder."""

@@ -92,6 +92,7 @@ def _sandbox(setting: Setting, report: Report) -> SandboxFacts:
         base=setting.sandbox.base,
         network="none (narrowed)" if narrowed else network,
         image=part.images.agent.reference,
+        image_digest=report.image_digest,
         ignored_from=report.ignored_from,
         limits_enforced=False,
     )

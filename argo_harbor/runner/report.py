@@ -39,6 +39,7 @@ def report_of(trial: Trial, session: Session, *, trial_dir: str, cancelled: bool
         usage=_usage(result),
         links=tuple(session.links),
         ignored_from=session.sandboxes.ignored_from,
+        image_digest=session.sandboxes.image_digest,
         trial_dir=trial_dir,
     )
 

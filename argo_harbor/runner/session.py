@@ -29,6 +29,11 @@ class SandboxFactory(Protocol):
         """FROM images that something else stood in for, in the order in which they were needed."""
         ...
 
+    @property
+    def image_digest(self) -> str:
+        """`sha256:…` of the agent's image, empty where none was used."""
+        ...
+
     async def make(self, context: Path | None, name: str, image: str) -> Sandbox:
         """A sandbox of the image built from the folder `context`, or of `image` when that is None.
 

@@ -21,6 +21,9 @@ from argo_harbor.planning.plan import plan
 from argo_harbor.sources.read import load_taskset
 from argo_harbor.store import layout
 
+PREVIEW = SubmitOptions(base="preview")
+"""No test but those of images asks for builders."""
+
 
 def records_of(engine: LocalEngine, run_id: str) -> list[TrialRecord]:
     """Every record of a run in the store, of all tries, by key."""
@@ -86,7 +89,7 @@ class Bench:
             planned = RunPlan(planned.head.model_copy(update={"limits": limits}), planned.parts)
         engine = LocalEngine.open(self.root)
         seen: list[events.Event] = []
-        run_id = engine.submit(planned, taskset, options=options, progress=seen.append)
+        run_id = engine.submit(planned, taskset, options=options or PREVIEW, progress=seen.append)
         self.ran.append(run_id)
         return Ran(engine, run_id, seen, planned)
 

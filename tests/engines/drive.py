@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from argo_harbor.engines.base import RunInterrupted
+from argo_harbor.engines.base import RunInterrupted, SubmitOptions
 from argo_harbor.engines.events import Event
 from argo_harbor.engines.local import LocalEngine
 from argo_harbor.model.spec import RunSpec
@@ -37,7 +37,8 @@ def main() -> int:
     taskset = load_taskset(given.suite)
     engine = LocalEngine.open(given.root)
     try:
-        run = engine.submit(plan(taskset, RunSpec.for_agent(given.agent)), taskset, progress=show)
+        planned = plan(taskset, RunSpec.for_agent(given.agent))
+        run = engine.submit(planned, taskset, options=SubmitOptions(base="preview"), progress=show)
     except RunInterrupted as stopped:
         print(json.dumps({"event": "Interrupted", "run": stopped.run_id}), flush=True)
         return 130
