@@ -1,4 +1,4 @@
-"""How long a merge takes and how much memory it needs, in a process of its own. Prints figures, asserts none."""
+"""How long a merge takes and how much memory, in a process of its own. Prints figures, asserts none."""
 
 from __future__ import annotations
 
