@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -122,22 +123,26 @@ def test_a_verifier_that_forks_and_hangs_leaves_nothing(bench: Bench, tmp_path: 
 
 
 def test_an_errored_trial_gets_a_second_fresh_sandbox(bench: Bench, tmp_path: Path) -> None:
-    # The environment's healthcheck fails where a former try would have left its mark, and once at all.
+    # Nothing but the time tells a first try from a second one. The first waits for the moment and fails; the
+    # second comes after it and succeeds, unless it meets the first one's mark.
+    moment = int(time.time()) + 15
     check = (
-        '[environment.healthcheck]\ncommand = "test ! -e /app/mark && touch /app/mark && test -e /never"\n'
-        "retries = 1\ninterval_sec = 0.1\n"
+        f"test ! -e /app/mark && touch /app/mark && now=$(date +%s) && "
+        f"if [ $now -lt {moment} ]; then sleep $(({moment} - now)); exit 1; fi"
     )
-    write_task(tmp_path / "suite", "unhealthy", toml=check)
+    toml = f"[environment.healthcheck]\ncommand = '{check}'\nretries = 1\ntimeout_sec = 60.0\n"
+    write_task(tmp_path / "suite", "once", toml=toml)
     ran = bench.run(tmp_path / "suite", max_retries=1)
     first, second = ran.records()
-    assert [(r.ref.try_, r.final, r.error.code if r.error else "") for r in (first, second)] == [
-        (0, False, "healthcheck_failed"),
-        (1, True, "healthcheck_failed"),
+    assert [(r.ref.try_, r.final, r.outcome.value) for r in (first, second)] == [
+        (0, False, "errored"),
+        (1, True, "scored"),
     ]
-    assert first.ref.uid != second.ref.uid
+    assert first.error is not None
+    assert first.error.code == "healthcheck_failed"
     assert [event.retrying for event in ran.of(events.TrialFinished)] == [True, False]
-    # A healthcheck that is run once says nothing of the mark: the sandbox was a fresh one.
-    assert "consecutive" in (second.error.message if second.error else "")
+    coverage = ran.engine.survey(ran.run_id).results().result.coverage
+    assert (coverage.total, coverage.scored) == (1, 1)
 
 
 def test_what_a_retry_cannot_help_is_not_retried(bench: Bench, tmp_path: Path) -> None:
