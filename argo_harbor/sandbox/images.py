@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 import signal
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ EXPORT_SECONDS = 1800.0
 LOG_BYTES = 8192
 TERM_SECONDS = 3.0
 """For a builder to clean up after SIGTERM."""
+_STEP = re.compile(r"^(?:\[\d+/\d+\] )?(step \d.*)$", re.IGNORECASE | re.MULTILINE)
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy")
 
 
@@ -225,5 +227,5 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 def _step_of(output: str) -> str:
     """The last step that a builder announced."""
-    steps = [line.strip() for line in output.splitlines() if line.lower().startswith("step ")]
-    return steps[-1][:200] if steps else ""
+    steps = _STEP.findall(output)
+    return steps[-1].strip()[:200] if steps else ""
