@@ -32,7 +32,7 @@ run: $(VENV)/.run
 test: unit package lint
 
 unit: $(VENV)/.dev
-	$(PYTEST) -q -m "not (sandbox or e2e or package or lint or bench)" $(ARGS)
+	$(PYTEST) -q -n 2 -m "not (sandbox or e2e or package or lint or bench)" $(ARGS)
 
 package: $(VENV)/.dev
 	$(PYTEST) -q -m package $(ARGS)

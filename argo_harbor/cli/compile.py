@@ -9,6 +9,7 @@ import typer
 
 from argo_harbor.cli import options, output
 from argo_harbor.cli.options import Request, Source
+from argo_harbor.collector import collector_paused
 from argo_harbor.errors import Refused, UsageError
 
 if TYPE_CHECKING:
@@ -62,29 +63,27 @@ def compile_suite(
     from argo_harbor.cli.suite import print_tasks
     from argo_harbor.engines.where import local_store
 
-    source = Source(harbor_dir=harbor_dir, taskset=taskset, tasks=tasks)
-    found = request.read_taskset(source, local_store(store))
-    if list_tasks:
-        print_tasks(found, as_json=as_json)
-        return
     if (schedule is not None) != (kind == "cronworkflow"):
         raise UsageError("bad_usage", "--schedule and --as cronworkflow go together", "give both or neither")
-    planned = request.make_plan(
-        Request(
-            agent=agent,
-            spec_file=spec_file,
-            overrides=tuple(overrides or ()),
-            canary=canary,
-            profile=sandbox_profile,
-            cpus=cpus,
-            memory_mb=memory_mb,
-            storage_mb=storage_mb,
-            platform=platform,
-            skip_refused=skip_refused,
-        ),
-        found,
+    asked = Request(
+        agent=agent,
+        spec_file=spec_file,
+        overrides=tuple(overrides or ()),
+        canary=canary,
+        profile=sandbox_profile,
+        cpus=cpus,
+        memory_mb=memory_mb,
+        storage_mb=storage_mb,
+        platform=platform,
+        skip_refused=skip_refused,
     )
-    _write(planned, folder, kind=kind, schedule=schedule, as_json=as_json)
+    with collector_paused():
+        source = Source(harbor_dir=harbor_dir, taskset=taskset, tasks=tasks)
+        found = request.read_taskset(source, local_store(store))
+        if list_tasks:
+            print_tasks(found, as_json=as_json)
+            return
+        _write(request.make_plan(asked, found), folder, kind=kind, schedule=schedule, as_json=as_json)
 
 
 def _write(planned: Planned, folder: str | None, *, kind: Kind, schedule: str | None, as_json: bool) -> None:
