@@ -7,15 +7,22 @@ answers and has, or gets, every image that the tasks start from.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from argo_harbor.errors import PlatformError
 from argo_harbor.model.plan import ImagePlan, RunPlan, TaskPlan
 from argo_harbor.sandbox.build import ensure_base
-from argo_harbor.sandbox.builder import HASTY_SECONDS, PATIENT_SECONDS, Builder, NoBuilder, find_builder
+from argo_harbor.sandbox.builder import (
+    HASTY_SECONDS,
+    PATIENT_SECONDS,
+    Builder,
+    ImageFacts,
+    NoBuilder,
+    find_builder,
+)
 from argo_harbor.sandbox.images import prebuilt_key, prepare_built, prepare_prebuilt
 from argo_harbor.sandbox.preview import prepare_preview
 from argo_harbor.sandbox.toolbox import prepare_image_ground
@@ -34,6 +41,8 @@ class ChosenBase:
     """Why, unless it was asked for."""
     builder: Builder | None = None
     """Of images."""
+    images: Mapping[str, ImageFacts] = field(default_factory=dict)
+    """What the builder knows of the images that tasks name, as FROM or as their own."""
 
 
 def choose_base(plan: RunPlan, wish: Literal["auto", "image", "preview"]) -> ChosenBase:
@@ -48,14 +57,14 @@ def choose_base(plan: RunPlan, wish: Literal["auto", "image", "preview"]) -> Cho
         found = find_builder(wanted, seconds=PATIENT_SECONDS if wish == "image" else HASTY_SECONDS)
     except NoBuilder as error:
         if wish == "auto":
-            return ChosenBase("preview", textwrap.shorten(str(error), REASON_CHARS, placeholder=" …"))
+            return ChosenBase("preview", textwrap.shorten(error.brief, REASON_CHARS, placeholder=" …"))
         raise PlatformError(
             "sandbox_unavailable",
             f"images cannot be had on this machine: {error}",
             "repair the builder, or run on the preview with --base preview",
         ) from error
     reason = "" if wish == "image" else f"{found.builder.name} has all images"
-    return ChosenBase("image", reason, found.builder)
+    return ChosenBase("image", reason, found.builder, found.images)
 
 
 def all_images(part: TaskPlan) -> list[ImagePlan]:

@@ -50,13 +50,17 @@ class Builds:
                 self._users.setdefault(key, []).append(part)
 
     async def failure(self, part: TaskPlan) -> str:
-        """Build what the task needs. Returns why it cannot run, empty when everything is ready."""
+        """Build what the task needs. Returns why it cannot run, empty when everything is ready.
+
+        Build records are of images that are built: where another one is not ready, the trial finds the
+        reason itself and records it.
+        """
         for key, image in self._maker.needed(part).items():
             if key not in self._building:
                 self._building[key] = asyncio.create_task(self._build(key, part, image))
             # A shield, because other tasks may be waiting for the same base.
             failed = await asyncio.shield(self._building[key])
-            if failed:
+            if failed and image.key:
                 return failed
         return ""
 
@@ -72,7 +76,8 @@ class Builds:
             self._progress(events.BuildStarted(key, names))
             began = time.monotonic()
             step, failed = await self._try(key, part, image)
-            self._record(key, image, step, failed)
+            if image.key:
+                self._record(image, step, failed)
             complaint = f"{step}: {failed}" if failed else ""
             self._progress(events.BuildFinished(key, names, time.monotonic() - began, complaint))
             return failed
@@ -90,13 +95,13 @@ class Builds:
             await asyncio.shield(asyncio.to_thread(remove_scratch, folder))
         return "", ""
 
-    def _record(self, key: str, image: ImagePlan, step: str, failed: str) -> None:
+    def _record(self, image: ImagePlan, step: str, failed: str) -> None:
         record = BuildRecord(
-            image_key=key,
+            image_key=image.key,
             ok=not failed,
             reference=image.reference,
             step=step,
             message=failed[-MESSAGE_CHARS:],
             finished_at=self._stamp(),
         )
-        self._store.put(layout.build_record(self._run, key, "local"), record.canonical())
+        self._store.put(layout.build_record(self._run, image.key, "local"), record.canonical())

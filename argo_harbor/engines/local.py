@@ -56,7 +56,7 @@ class LocalEngine:
 
         Raises: Refused with all findings, PlatformError `sandbox_unavailable`.
         """
-        warnings = check_local(plan, taskset, options, lambda: self._base(plan, options).kind)
+        warnings = check_local(plan, taskset, options, lambda: self._base(plan, options))
         resolve(plan.head.grants, options.environ)
         return warnings
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from argo_harbor.engines.base import SubmitOptions
-from argo_harbor.engines.bases import BaseKind, all_images
+from argo_harbor.engines.bases import BaseKind, ChosenBase, all_images
 from argo_harbor.errors import Finding, PlatformError, Refused
 from argo_harbor.model.plan import RunPlan, TaskPlan
 from argo_harbor.model.taskset import Task, Taskset, Warned
@@ -20,7 +20,7 @@ from argo_harbor.sandbox.host import sandbox_available
 
 
 def check_local(
-    plan: RunPlan, taskset: Taskset, options: SubmitOptions, choose: Callable[[], BaseKind]
+    plan: RunPlan, taskset: Taskset, options: SubmitOptions, choose: Callable[[], ChosenBase]
 ) -> list[Warned]:
     """Warnings about a plan that can run here. `choose` decides what sandboxes start from.
 
@@ -32,7 +32,8 @@ def check_local(
         base = choose()
         tasks = {task.index: task for task in taskset.tasks}
         for part in plan.parts:
-            findings += _dockerfiles(part, tasks[part.index], base)
+            findings += _dockerfiles(part, tasks[part.index], base.kind)
+            findings += _image_users(part, base)
     if findings:
         raise Refused.of(findings)
     unavailable = sandbox_available(options.scratch)
@@ -61,6 +62,20 @@ def _dockerfiles(part: TaskPlan, task: Task, base: BaseKind) -> Iterator[Finding
         else:
             found = _preview_findings(text, folder, name)
         yield from (replace(finding, task=finding.task or task.name) for finding in found)
+
+
+def _image_users(part: TaskPlan, base: ChosenBase) -> Iterator[Finding]:
+    """Images that are taken as they are and would run as somebody else."""
+    for image in all_images(part):
+        facts = base.images.get(image.reference)
+        if not image.key and facts is not None and not facts.runs_as_root:
+            yield Finding(
+                "local_user_unsupported",
+                f"{image.reference} runs as {facts.user}, and sandboxes of the local engine as root",
+                "leave the task out with --tasks, or compile it for a cluster",
+                part.name,
+                f"{part.folder}/task.toml",
+            )
 
 
 def _preview_findings(text: str, folder: Path, name: str) -> list[Finding]:

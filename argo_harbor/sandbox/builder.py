@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,7 +34,11 @@ _ROOT_USERS = ("", "root", "0", "root:root", "0:0", "root:0", "0:root")
 
 
 class BuilderError(Exception):
-    """A builder did not do what was asked; the message is its own."""
+    """A builder did not do what was asked; the message ends with its own words."""
+
+    def __init__(self, message: str, words: str = "") -> None:
+        super().__init__(f"{message} ({words})" if words else message)
+        self.brief = message
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,12 @@ class Found:
 class NoBuilder(Exception):
     """No builder answers and has all images; the message says why, of each that is installed."""
 
+    def __init__(self, reasons: Sequence[tuple[str, BuilderError]]) -> None:
+        none = f"no {', '.join(NAMES[:-1])} or {NAMES[-1]} on this machine"
+        super().__init__("; ".join(f"{name}: {error}" for name, error in reasons) or none)
+        self.brief = "; ".join(f"{name} {error.brief}" for name, error in reasons) or none
+        """The same without the builders' own words."""
+
 
 def find_builder(images: Iterable[str], *, seconds: float) -> Found:
     """The first builder that answers and has, or can fetch, all `images`; `seconds` for everything.
@@ -136,7 +146,7 @@ def find_builder(images: Iterable[str], *, seconds: float) -> Found:
     """
     deadline = time.monotonic() + seconds
     wanted = sorted(set(images))
-    reasons = []
+    reasons: list[tuple[str, BuilderError]] = []
     for name in NAMES:
         program = shutil.which(name)
         if program is None:
@@ -145,14 +155,14 @@ def find_builder(images: Iterable[str], *, seconds: float) -> Found:
             builder = _answering(name, program, min(PROBE_SECONDS, _left(deadline)))
             return Found(builder, {image: _get(builder, image, _left(deadline)) for image in wanted})
         except BuilderError as error:
-            reasons.append(f"{name}: {error}")
-    raise NoBuilder("; ".join(reasons) or f"no {', '.join(NAMES[:-1])} or {NAMES[-1]} on this machine")
+            reasons.append((name, error))
+    raise NoBuilder(reasons)
 
 
 def _left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
-        raise BuilderError("no time left to ask it")
+        raise BuilderError("had no time left to be asked")
     return left
 
 
@@ -160,7 +170,7 @@ def _answering(name: BuilderName, program: str, seconds: float) -> Builder:
     try:
         said = ask([program, "info"], seconds)
     except BuilderError as error:
-        raise BuilderError(f"does not answer ({error})") from error
+        raise BuilderError("does not answer", str(error)) from error
     if name != "buildah":
         return Builder(name, program)
     isolation = os.environ.get("BUILDAH_ISOLATION", "")
@@ -176,11 +186,11 @@ def _answering(name: BuilderName, program: str, seconds: float) -> Builder:
 
 def _get(builder: Builder, image: str, seconds: float) -> ImageFacts:
     if not _REFERENCE.fullmatch(image):
-        raise BuilderError(f"{image!r} is no name of an image")
+        raise BuilderError(f"does not know {image!r} as a name of an image")
     try:
         return builder.get(image, seconds)
     except BuilderError as error:
-        raise BuilderError(f"cannot get {image} ({error})") from error
+        raise BuilderError(f"cannot get {image}", str(error)) from error
 
 
 def ask(command: list[str], seconds: float) -> str:

@@ -16,13 +16,13 @@ from argo_harbor.engines.bases import choose_base
 from argo_harbor.errors import PlatformError, Refused
 from argo_harbor.model.spec import RunSpec
 from argo_harbor.planning.plan import plan
+from argo_harbor.sandbox import rootfs
 from argo_harbor.sources.read import load_taskset
 from tests.engines.conftest import Bench
 from tests.engines.suite import write_task
 
 BASE = "localhost/argo-harbor-test-base"
 PROGRAMS = ("bash", "cat", "chmod", "find", "ls", "mkdir", "rm", "sleep")
-IMAGE = SubmitOptions(base="image")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,8 @@ def base_image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if made.returncode != 0:
         pytest.skip(f"buildah cannot build here: {made.stderr.strip()}")
     yield BASE
-    subprocess.run([buildah, "rmi", "--force", BASE], capture_output=True, check=False)
+    image = made.stdout.strip().rpartition("\n")[2]
+    subprocess.run([buildah, "rmi", "--force", image], capture_output=True, check=False)
 
 
 def _copy_program(path: str, root: Path) -> None:
@@ -74,7 +75,7 @@ def test_tasks_run_on_built_and_on_prebuilt_images(bench: Bench, tmp_path: Path,
     shutil.rmtree(prebuilt / "environment")
     broken = f"FROM {base_image}\nRUN exit 7\n"
     write_task(suite, "unbuildable", dockerfile=broken)
-    ran = bench.run(suite, options=IMAGE)
+    ran = bench.run(suite, options=SubmitOptions(base="image"))
     assert ran.of(events.RunAccepted)[0].base == "image"
     built, ready = ran.record("built"), ran.record("prebuilt")
     assert built.rewards == ready.rewards == {"reward": 1.0}
@@ -94,7 +95,7 @@ def test_what_images_here_cannot_do_is_refused(bench: Bench, tmp_path: Path, bas
     write_task(suite, "user", dockerfile=f"FROM {base_image}\nUSER nobody\n")
     write_task(suite, "fetch", dockerfile=f"FROM {base_image}\nADD https://example.com/x /x\n")
     with pytest.raises(Refused) as caught:
-        bench.run(suite, options=IMAGE)
+        bench.run(suite, options=SubmitOptions(base="image"))
     assert {(item.code, item.task) for item in caught.value.items} == {
         ("local_user_unsupported", "user"),
         ("local_network_unenforceable", "fetch"),
@@ -114,3 +115,39 @@ def test_without_a_builder_the_preview_does_unless_images_were_asked_for(
     with pytest.raises(PlatformError) as caught:
         choose_base(planned, "image")
     assert caught.value.code == "sandbox_unavailable"
+
+
+def _prebuilt(suite: Path, name: str, image: str) -> None:
+    task = write_task(suite, name, toml=f'[environment]\ndocker_image = "{image}"\n')
+    shutil.rmtree(task / "environment")
+
+
+@pytest.mark.sandbox
+def test_a_prebuilt_image_of_another_user_is_refused(bench: Bench, tmp_path: Path, base_image: str) -> None:
+    other = f"{base_image}-user"
+    (tmp_path / "Dockerfile").write_text(f"FROM {base_image}\nUSER 1000:1000\n")
+    command = ["buildah", "build", "--quiet", "--isolation", "chroot", "--tag", other, str(tmp_path)]
+    subprocess.run(command, capture_output=True, check=True)
+    _prebuilt(tmp_path / "suite", "other", other)
+    try:
+        with pytest.raises(Refused) as caught:
+            bench.run(tmp_path / "suite", options=SubmitOptions(base="image"))
+    finally:
+        subprocess.run(["buildah", "rmi", other], capture_output=True, check=True)
+    (found,) = caught.value.items
+    assert (found.code, found.task, found.file) == ("local_user_unsupported", "other", "other/task.toml")
+    assert "1000:1000" in found.message
+
+
+@pytest.mark.sandbox
+def test_a_prebuilt_image_that_cannot_be_read_is_an_error_of_its_trials(
+    bench: Bench, tmp_path: Path, base_image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rootfs, "MAX_ENTRIES", 1)
+    _prebuilt(tmp_path / "suite", "large", base_image)
+    records = bench.run(tmp_path / "suite", options=SubmitOptions(base="image")).records()
+    assert [record.final for record in records].count(True) == 1
+    for record in records:
+        assert record.error is not None
+        assert record.error.code == "image_build_failed"
+        assert "more than 1 files" in record.error.message

@@ -67,7 +67,10 @@ def test_an_image_that_is_missing_is_fetched(programs):
 def test_every_builder_says_why_not(programs):
     stand_in(programs, "podman", script='[ "$1" != info ] || { echo; echo "cannot connect" >&2; exit 1; }')
     stand_in(programs, "docker")
-    assert reason("other:2") == (
+    with pytest.raises(NoBuilder) as missing:
+        find_builder(["other:2"], seconds=5)
+    assert missing.value.brief == "podman does not answer; docker cannot get other:2"
+    assert str(missing.value) == (
         "podman: does not answer (cannot connect); "
         "docker: cannot get other:2 (Error: no such thing: pull --quiet other:2)"
     )
@@ -83,7 +86,7 @@ def test_a_builder_that_hangs_costs_no_more_than_the_time_for_all(programs):
     stand_in(programs, "docker", script='[ "$1" != pull ] || sleep 30')
     began = time.monotonic()
     assert reason(IMAGE, seconds=0.3).startswith("podman: does not answer (no answer within 0 s); docker:")
-    assert reason("other:2", seconds=0.3).endswith("docker: no time left to ask it")
+    assert reason("other:2", seconds=0.3).endswith("docker: had no time left to be asked")
     assert time.monotonic() - began < 3
 
 
@@ -100,7 +103,7 @@ def test_a_pull_that_hangs_is_given_up(programs):
 )
 def test_only_names_of_a_registry_are_asked_for(programs, image):
     stand_in(programs, "docker")
-    assert reason(image) == f"docker: {image!r} is no name of an image"
+    assert reason(image) == f"docker: does not know {image!r} as a name of an image"
 
 
 @pytest.mark.parametrize(
