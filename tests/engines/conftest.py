@@ -21,9 +21,6 @@ from argo_harbor.planning.plan import plan
 from argo_harbor.sources.read import load_taskset
 from argo_harbor.store import layout
 
-PREVIEW = SubmitOptions(base="preview")
-"""No test but those of images asks for builders."""
-
 
 def records_of(engine: LocalEngine, run_id: str) -> list[TrialRecord]:
     """Every record of a run in the store, of all tries, by key."""
@@ -88,8 +85,10 @@ class Bench:
             limits = planned.head.limits.model_copy(update={"timeout_seconds": seconds})
             planned = RunPlan(planned.head.model_copy(update={"limits": limits}), planned.parts)
         engine = LocalEngine.open(self.root)
+        # No test but those of images asks for builders.
+        chosen = options or SubmitOptions(base="preview")
         seen: list[events.Event] = []
-        run_id = engine.submit(planned, taskset, options=options or PREVIEW, progress=seen.append)
+        run_id = engine.submit(planned, taskset, options=chosen, progress=seen.append)
         self.ran.append(run_id)
         return Ran(engine, run_id, seen, planned)
 
