@@ -107,22 +107,26 @@ class LocalEngine:
                 )
             )
             asyncio.run(schedule.execute())
-        if schedule.stopped == "interrupted":
-            self._mark_cancelled(run_id, "interrupted")
-            raise RunInterrupted(run_id)
-        progress(events.MergeStarted(run_id))
+            if schedule.stopped == "interrupted":
+                self._mark_cancelled(run_id, "interrupted")
+                raise RunInterrupted(run_id)
+            progress(events.MergeStarted(run_id))
+            self._merge(run_id, plan.digest, folder, schedule)
+        return run_id
+
+    def _merge(self, run_id: str, plan: str, folder: Path, schedule: Schedule) -> None:
         try:
             bundle_merge.merge(
                 run_id,
                 self.store,
-                plan=plan.digest,
+                plan=plan,
                 engine=self.name,
                 ended_by=RunPhase.EXPIRED if schedule.stopped == "expired" else None,
                 unstarted=_unstarted(schedule),
+                scratch=folder,
             )
         except KeyboardInterrupt:
             raise RunInterrupted(run_id) from None
-        return run_id
 
     def _schedule(
         self,
@@ -184,7 +188,9 @@ class LocalEngine:
             if not any(self.store.list(layout.cancel_marks(run_id))):
                 self._mark_cancelled(run_id, "its submit ended early")
         scratch.sweep(self._scratch)
-        bundle_merge.merge(run_id, self.store, plan=plan, engine=self.name)
+        # What a killed merge leaves lies in the run's folder, where a sweep finds it.
+        with scratch.run_scratch(run_id, self._scratch) as folder:
+            bundle_merge.merge(run_id, self.store, plan=plan, engine=self.name, scratch=folder)
 
     def survey(self, run_id: str) -> Survey:
         """Everything that status, tasks and results show. Raises: UsageError `unknown_run`, PlatformError."""
