@@ -27,6 +27,9 @@ _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh", "/usr
 _LIBRARY = re.compile(r"^\s*(?:(?P<name>\S+) => )?(?P<path>/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 _SOURCES: Mapping[str, tuple[str, ...]] = {"sh": ("bash", "sh")}
 """A first process must collect orphans while it waits, which bash does and dash does not."""
+_PRELOAD, _NO_PRELOAD = b"/etc/ld.so.preload", b"/proc/self/preload"
+"""The list of libraries that a loader adds to every program, and a file of that length that never exists: a
+task may write the former, and its library would run in our programs before they give up their rights."""
 _SECONDS = 10.0
 
 
@@ -134,5 +137,5 @@ def _libraries(program: str) -> dict[str, Path]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    shutil.copyfile(source, target)
+    target.write_bytes(source.read_bytes().replace(_PRELOAD, _NO_PRELOAD))
     target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)

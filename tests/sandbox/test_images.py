@@ -152,6 +152,17 @@ def test_our_programs_inside_cannot_be_changed_and_rights_are_a_containers(
     sandboxes.run(use, ground=ground, base=base)
 
 
+def test_a_library_of_the_task_is_not_loaded_into_our_programs(sandboxes, buildah, ground, run_scratch):
+    base = asyncio.run(prepare_prebuilt(run_scratch, builder=buildah, reference=BASE))
+
+    async def use(sandbox: BubblewrapSandbox) -> str:
+        await sandbox.exec("echo /no/such/library.so > /etc/ld.so.preload")
+        return (await sandbox.exec("true")).stderr
+
+    # The loader complains once for each program: here for the image's own shell alone.
+    assert sandboxes.run(use, ground=ground, base=base).count("cannot be preloaded") == 1
+
+
 def test_an_unfenced_sandbox_resolves_names_as_the_host(sandboxes, buildah, ground, run_scratch):
     base = asyncio.run(prepare_prebuilt(run_scratch, builder=buildah, reference=BASE))
 
