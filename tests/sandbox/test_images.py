@@ -306,3 +306,24 @@ def test_a_build_without_end_is_ended(docker, run_scratch, context, monkeypatch)
     assert failed.value.step == "STEP 1: x"
     assert failed.value.log.endswith("ended after 0 s")
     assert time.monotonic() - began < 20
+
+
+def test_a_cancelled_export_ends_the_builder_and_removes_the_container(docker, run_scratch):
+    program = Path(docker.program)
+    stand_in(program.parent, "docker", script='[ "$1" != export ] || { touch exporting; exec sleep 60; }')
+
+    async def whole() -> None:
+        laying = asyncio.create_task(
+            prepare_prebuilt(run_scratch, builder=docker, reference="example/base:1")
+        )
+        while not (program.parent / "exporting").exists():
+            await asyncio.sleep(0.02)
+        laying.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await laying
+
+    began = time.monotonic()
+    asyncio.run(whole())
+    assert time.monotonic() - began < 10
+    assert log(docker)[-2:] == ["export", "rm"]
+    assert not any(path.is_dir() for path in (run_scratch / "bases").iterdir())
