@@ -15,9 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-INTERPRETER = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
-INTERPRETER_PREFIXES = ("PYTHON", "LC_")
-"""What a Python process of ours needs to start; nothing else of the shell reaches a runner."""
+from argo_harbor.interpreter import interpreter_environment
+
 STOP_SECONDS = 8.5
 """From SIGTERM to SIGKILL; the runner's own grace for Harbor is shorter."""
 COMPLAINT_BYTES = 2000
@@ -67,7 +66,7 @@ class Launcher:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=interpreter_environment(),
+            env=interpreter_environment(os.environ),
             start_new_session=True,
         )
         self._running.add(process)
@@ -115,14 +114,6 @@ class Launcher:
                     os.killpg(process.pid, number)
                 else:
                     process.send_signal(number)
-
-
-def interpreter_environment() -> dict[str, str]:
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name in INTERPRETER or name.startswith(INTERPRETER_PREFIXES)
-    }
 
 
 def _phase(line: bytes) -> str:

@@ -10,13 +10,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from argo_harbor.interpreter import interpreter_environment
 from argo_harbor.runner.job import PHASE_LINE, REPORT_FILE, Job, Report
 from argo_harbor.runner.outcome import Stop
 from argo_harbor.runner.process import Interrupt
@@ -26,8 +27,6 @@ GRACE_SECONDS = 6.0
 LOG_FILE = "child.log"
 LOG_TAIL = 2000
 """Bytes of the child's last words in an error message."""
-_INTERPRETER = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
-_INTERPRETER_PREFIXES = ("PYTHON", "LC_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +36,6 @@ class Ended:
     report: Report | None
     stop: Stop = ""
     detail: str = ""
-
-
-def interpreter_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What a Python process of ours needs to start, and nothing else of `environ`."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if name in _INTERPRETER or name.startswith(_INTERPRETER_PREFIXES)
-    }
 
 
 async def run_child(

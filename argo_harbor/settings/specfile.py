@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import tomli
-import yaml
 from pydantic import ValidationError
 
 from argo_harbor.errors import Finding, Refused, UsageError
@@ -60,6 +59,8 @@ def spec_of_flags(
 
 
 def _parse(text: str, path: Path) -> dict[str, Any]:
+    import yaml  # here, because most commands read no YAML and should not wait for it
+
     kind = _FORMATS.get(path.suffix.lower()) or _guess(text)
     try:
         if kind == "JSON":
@@ -139,6 +140,8 @@ def _override(data: dict[str, Any], override: str) -> None:
 
 def _value(text: str) -> Any:
     """A value as in YAML; a text that YAML would take for a mapping by its colon stays a text."""
+    import yaml
+
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError:

@@ -23,7 +23,7 @@ from argo_harbor.model.agents import agent_hint, built_in_agents, find_agent
 TABLE = Path(agents_module.__file__).with_name("agents.json")
 
 INSTALL_FROM_THE_HOST = {"terminus-2", "computer-1"}
-"""Host-side agents whose setup installs something in the sandbox (tmux, a desktop): their classes do not say."""
+"""Host-side agents that install something in the sandbox (tmux, a desktop): their classes do not say so."""
 
 
 def generate() -> dict[str, object]:

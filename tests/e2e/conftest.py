@@ -23,9 +23,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 @pytest.fixture(scope="session")
 def mixed_oracle(shared: Program) -> Done:
-    return shared("runs", "submit", "--harbor-dir", EXAMPLES / "mixed", "--agent", "oracle", "--json")
+    return submit_mixed(shared, "oracle")
 
 
 @pytest.fixture(scope="session")
 def mixed_nop(shared: Program) -> Done:
-    return shared("runs", "submit", "--harbor-dir", EXAMPLES / "mixed", "--agent", "nop", "--json")
+    return submit_mixed(shared, "nop")
+
+
+def submit_mixed(program: Program, agent: str) -> Done:
+    suite = EXAMPLES / "mixed"
+    return program("runs", "submit", "--harbor-dir", suite, "--agent", agent, "--base", "preview", "--json")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines.suite import write_task
-from tests.support.program import EXAMPLES, Done, Program
+from tests.support.program import EXAMPLES, Done, Program, said
 
 pytestmark = pytest.mark.e2e
 
@@ -53,7 +53,7 @@ def test_a_run_that_was_cut_off_is_finished_by_merge(
     program: Program, tmp_path: Path, blow: signal.Signals
 ) -> None:
     suite = slow_suite(tmp_path / "suite")
-    process = program.start("runs", "submit", "--harbor-dir", suite, "--agent", "oracle")
+    process = program.start("runs", "submit", "--harbor-dir", suite, "--agent", "oracle", "--base", "preview")
     wait_for(process, r"\[1/\d+\] a-quick: 1 in ")
     assert len(started_trials(program)) >= 2
     process.send_signal(blow)
@@ -92,7 +92,18 @@ def test_nothing_of_the_callers_shell_reaches_a_task(program: Program, tmp_path:
         "AWS_SECRET_ACCESS_KEY": "planted-credential-4711",
         "OPENAI_API_KEY": "planted-credential-4712",
     }
-    done = program("runs", "submit", "--harbor-dir", suite, "--agent", "oracle", "--json", env=planted)
+    done = program(
+        "runs",
+        "submit",
+        "--harbor-dir",
+        suite,
+        "--agent",
+        "oracle",
+        "--base",
+        "preview",
+        "--json",
+        env=planted,
+    )
     assert done.status == 0, done.stderr
     everything = b"".join(path.read_bytes() for path in program.store.rglob("*") if path.is_file())
     assert b"SEEN=nothing" in everything
@@ -130,7 +141,9 @@ def test_a_sandbox_reads_no_secret_of_the_machine(program: Program, tmp_path: Pa
     places = f"/etc/shadow {planted} /root/.profile /root/.bashrc /home/*/.profile"
     write_task(suite, "reader", solve=f"cat {places} > /logs/artifacts/read.txt 2>/dev/null; true")
     try:
-        done = program("runs", "submit", "--harbor-dir", suite, "--agent", "oracle", "--json")
+        done = program(
+            "runs", "submit", "--harbor-dir", suite, "--agent", "oracle", "--base", "preview", "--json"
+        )
     finally:
         planted.unlink()
     assert done.status == 0, done.stderr
@@ -184,7 +197,7 @@ def test_a_folder_that_cannot_be_read(program: Program, tmp_path: Path) -> None:
     assert done.returncode == 3, done.stderr
     assert "error[source_unreadable]" in done.stderr
     assert "hello-world/tests" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in said(done.stderr)
 
 
 def test_json_keeps_stdout_to_one_document_and_progress_goes_to_stderr(mixed_nop: Done) -> None:

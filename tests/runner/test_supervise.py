@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from argo_harbor.interpreter import interpreter_environment
 from argo_harbor.model.plan import AgentPlan
 from argo_harbor.model.runner import SandboxSettings
 from argo_harbor.runner.job import REPORT_FILE, Job
 from argo_harbor.runner.process import Interrupt
-from argo_harbor.runner.supervise import Ended, interpreter_environment, run_child
+from argo_harbor.runner.supervise import Ended, run_child
 from tests.support.records import task_plan
 
 
