@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from argo_harbor.cli.exchange import exchange
-from argo_harbor.errors import PlatformError, UsageError
+from argo_harbor.errors import UsageError
+from argo_harbor.store.folder import replacing
 
 if TYPE_CHECKING:
     from argo_harbor.model.plan import RunPlan
@@ -36,25 +33,11 @@ def write_compiled(plan: RunPlan, objects: Sequence[object], target: Path) -> li
     for task in plan.parts:
         files[f"tasks/{task.index}.json"] = task.canonical()
     _check(target)
-    temporary: Path | None = None
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    with replacing(target) as fresh:
         for folder in {Path(name).parent for name in files}:
-            (temporary / folder).mkdir(parents=True, exist_ok=True)
+            (fresh / folder).mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            (temporary / name).write_bytes(content)
-        temporary.chmod(0o755)
-        _swap(temporary, target)
-    except OSError as error:
-        raise PlatformError(
-            "store_write_failed",
-            f"cannot write {target}: {error.strerror or error}",
-            "free some space or name another folder with -o",
-        ) from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
+            (fresh / name).write_bytes(content)
     return sorted(files)
 
 
@@ -72,19 +55,3 @@ def _check(target: Path) -> None:
             f"{target} holds files that compile did not write: {shown}",
             "name an empty folder with -o",
         )
-
-
-def _swap(fresh: Path, target: Path) -> None:
-    """Put the fresh folder in the target's place; the old one ends where the fresh one was, to be removed."""
-    if not target.exists():
-        fresh.rename(target)
-        return
-    try:
-        exchange(fresh, target)
-    except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.EINVAL):
-            raise
-        aside = fresh.with_name(fresh.name + "-old")
-        target.rename(aside)
-        fresh.rename(target)
-        aside.rename(fresh)

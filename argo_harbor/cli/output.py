@@ -68,13 +68,11 @@ def warnings(found: Iterable[Warned]) -> None:
         note(f"and {len(every) - MAX_SHOWN} more warnings; --json lists all")
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A rich console that cuts nothing when it is not a terminal."""
+def live_console() -> Console:
+    """A rich console on stderr for what moves; it breaks no line, so that commands in it can be copied."""
     from rich.console import Console
 
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else 200
-    return Console(file=stream, width=width, highlight=False, soft_wrap=not stream.isatty())
+    return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[str] = ()) -> None:

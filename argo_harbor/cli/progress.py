@@ -56,7 +56,7 @@ class Live:
 
             self._rich = RichLive(
                 get_renderable=self._render,
-                console=output.console(stderr=True),
+                console=output.live_console(),
                 refresh_per_second=REFRESH_PER_SECOND,
                 transient=True,
                 redirect_stdout=sys.stdout.isatty(),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from argo_harbor.errors import PlatformError, UsageError
+from argo_harbor.errors import UsageError
 from argo_harbor.model.bundle import RUN_FILE
 from argo_harbor.store import layout
 from argo_harbor.store.base import Store
+from argo_harbor.store.folder import replacing
 
 
 class Downloaded(NamedTuple):
@@ -51,27 +50,11 @@ def download_task(run_id: str, store: Store, index: int, target: Path) -> Downlo
 
 def _download(store: Store, prefix: str, target: Path) -> Downloaded:
     target = target.absolute()
-    fresh: Path | None = None
     files = size = 0
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    with replacing(target) as fresh:
         for entry in store.list(prefix):
             path = fresh / entry.key.removeprefix(prefix)
             path.parent.mkdir(parents=True, exist_ok=True)
             store.get_file(entry.key, path)
             files, size = files + 1, size + entry.size
-        fresh.chmod(0o755)
-        if target.exists():
-            shutil.rmtree(target)
-        fresh.rename(target)
-    except OSError as error:
-        raise PlatformError(
-            "store_write_failed",
-            f"cannot write {target}: {error.strerror or error}",
-            "free some space or name another folder with -o",
-        ) from error
-    finally:
-        if fresh is not None:
-            shutil.rmtree(fresh, ignore_errors=True)
     return Downloaded(target, files, size)

@@ -1,0 +1,76 @@
+"""Folders that people name as output: written beside their place, then swapped in; whole, or not there.
+
+Called by `compile` and by downloads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from argo_harbor.errors import PlatformError
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A fresh folder to fill; it takes the target's place when the block ends, else it is removed.
+
+    Raises PlatformError `store_write_failed` when it cannot be written; the target is then as it was.
+    """
+    fresh: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        yield fresh
+        fresh.chmod(0o755)
+        _swap(fresh, target)
+    except OSError as error:
+        raise PlatformError(
+            "store_write_failed",
+            f"cannot write {target}: {error.strerror or error}",
+            "free some space or name another folder with -o",
+        ) from error
+    finally:
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _swap(fresh: Path, target: Path) -> None:
+    """Put the fresh folder in the target's place; the old one ends where the fresh one was, to be removed."""
+    if not target.exists():
+        fresh.rename(target)
+        return
+    try:
+        _exchange(fresh, target)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EINVAL):
+            raise
+        aside = fresh.with_name(fresh.name + "-old")
+        target.rename(aside)
+        fresh.rename(target)
+        aside.rename(fresh)
+
+
+def _exchange(first: Path, second: Path) -> None:
+    """Swap two folders in one step, so that no reader ever finds neither: renameat2(2).
+
+    Raises OSError: ENOSYS or EINVAL where the system cannot do it.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "renameat2"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    done = libc.renameat2(
+        _AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), ctypes.c_uint(_RENAME_EXCHANGE)
+    )
+    if done != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(second))
