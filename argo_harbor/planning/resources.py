@@ -19,7 +19,7 @@ from argo_harbor.planning.report import Report
 SILENT_CPUS = 1.0
 SILENT_MEMORY_MB = 2048
 SILENT_STORAGE_MB = 10240
-"""What a task gets where its task.toml is silent."""
+"""What a task gets where its task.toml is silent, or the profile's ceiling where that is lower."""
 
 _NO_FLAGS = SandboxRequest()
 
@@ -56,14 +56,15 @@ class Sizes:
         self, environment: EnvironmentConfig, flags: SandboxRequest, key: str, report: Report
     ) -> Resources:
         self._refuse_odd_machines(environment, key, report)
+        profile = self._profile
         cpus = None if flags.cpus else environment.cpus
         memory = None if flags.memory_mb else environment.memory_mb
         storage = None if flags.storage_mb else environment.storage_mb
         self._check(key, report, cpus=cpus, memory_mb=memory, storage_mb=storage)
         return self._resources(
-            float(flags.cpus or cpus or SILENT_CPUS),
-            flags.memory_mb or memory or SILENT_MEMORY_MB,
-            flags.storage_mb or storage or SILENT_STORAGE_MB,
+            float(flags.cpus or cpus or min(SILENT_CPUS, profile.max_cpus)),
+            flags.memory_mb or memory or min(SILENT_MEMORY_MB, profile.max_memory_mb),
+            flags.storage_mb or storage or min(SILENT_STORAGE_MB, _disk_ceiling(profile)),
             environment.gpus or 0,
         )
 
@@ -80,7 +81,7 @@ class Sizes:
         for field, value, ceiling in (
             ("cpus", cpus, profile.max_cpus),
             ("memory_mb", memory_mb, profile.max_memory_mb),
-            ("storage_mb", storage_mb, min(profile.max_storage_mb, profile.max_disk_mb)),
+            ("storage_mb", storage_mb, _disk_ceiling(profile)),
         ):
             if value is not None and value > ceiling:
                 report.refuse(
@@ -140,6 +141,10 @@ class Sizes:
             max(a.storage_mb, b.storage_mb),
             max(a.gpus, b.gpus),
         )
+
+
+def _disk_ceiling(profile: Profile) -> int:
+    return min(profile.max_storage_mb, profile.max_disk_mb)
 
 
 def _written(value: float) -> str:

@@ -20,6 +20,14 @@ def test_a_silent_task() -> None:
     assert resources.verifier is None
 
 
+def test_a_silent_task_gets_no_more_than_the_ceilings() -> None:
+    tiny = Profile(name="tiny", max_cpus=0.5, max_memory_mb=512, max_storage_mb=4096, max_disk_mb=2048)
+    resources = part_of({"verifier": {"environment": {}}}, profile=tiny).resources
+    assert resources.verifier is not None
+    for sandbox in (resources.agent, resources.verifier):
+        assert sandbox.request == Amounts(cpus=0.5, memory_mb=512, storage_mb=2048)
+
+
 def test_limits_are_the_request_times_the_factor_but_for_disk() -> None:
     asked = {"cpus": 0.5, "memory_mb": 1001, "storage_mb": 16384}
     resources = part_of({"environment": asked}, profile=PROFILE).resources.agent
