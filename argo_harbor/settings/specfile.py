@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from argo_harbor.errors import Finding, Refused, UsageError
 from argo_harbor.model.spec import RunSpec
 from argo_harbor.settings.interpolation import CODE, resolve
-from argo_harbor.settings.strict import broken, dotted, findings_of, read_text
+from argo_harbor.settings.strict import broken, dotted, findings_of, huge_number, read_text
 
 _PREFIXES = ("host:", "lit:", "runtime:", "secret:")
 _ENV_MAPS = (("spec", "target", "env"), ("spec", "verifier", "env"), ("deployment", "env"))
@@ -89,7 +89,7 @@ def _guess(text: str) -> str:
         return "JSON"
     try:
         tomli.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "YAML"
     return "TOML"
 
@@ -102,11 +102,13 @@ def _request(data: dict[str, Any], overrides: Iterable[str], file: str) -> RunSp
         bare = list(_bare_values(resolved, file))
         return RunSpec.from_data(resolved)
     except RecursionError as error:
-        raise broken(CODE, Path(file), "is nested too deeply", "use plain values") from error
+        raise Refused.of([Finding(CODE, "is nested too deeply", "use plain values", file=file)]) from error
     except ValidationError as error:
         told = {finding.key for finding in bare}
         others = [each for each in findings_of(error, RunSpec, code=CODE, file=file) if each.key not in told]
         raise Refused.of([*bare, *(_with_hint(each) for each in others)], what="file") from error
+    except ValueError as error:
+        raise huge_number(CODE, file) from error
 
 
 def _with_hint(finding: Finding) -> Finding:
@@ -144,7 +146,7 @@ def _value(text: str) -> Any:
 
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         return text
     if isinstance(value, dict) and not text.lstrip().startswith("{"):
         return text

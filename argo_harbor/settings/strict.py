@@ -50,7 +50,7 @@ def read_toml(path: Path, code: str) -> dict[str, Any]:
     text = read_text(path, code)
     try:
         return tomli.loads(text)
-    except (tomli.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise broken(code, path, f"broken TOML: {error}", "correct the file at that place") from error
 
 
@@ -60,6 +60,15 @@ def parse_model[M: Model](model: type[M], data: Mapping[str, Any], *, code: str,
         return model.from_data(data)
     except ValidationError as error:
         raise Refused.of(findings_of(error, model, code=code, file=file), what="file") from error
+    except ValueError as error:
+        raise huge_number(code, file) from error
+
+
+def huge_number(code: str, file: str) -> HarborError:
+    """The error for data with a number of more digits than Python writes out."""
+    return Refused.of(
+        [Finding(code, "holds a number of thousands of digits", "write a smaller number", file=file)]
+    )
 
 
 def findings_of(error: ValidationError, model: type[BaseModel], *, code: str, file: str) -> list[Finding]:
@@ -137,6 +146,9 @@ def _explain(item: Any, key: str, owner: type[BaseModel] | None) -> tuple[str, s
         return "is no known key", f"{meant}known here: {', '.join(known)}"
     if kind == "missing":
         return "is missing", f"add {key}"
+    if kind == "json_invalid":
+        # Texts go through JSON, and half of a surrogate pair is all that cannot.
+        return "holds half a character, such as \\ud800", "write whole characters"
     text = str(item["msg"]).removeprefix("Value error, ")
     message = text[0].lower() + text[1:]
     if _SECRET_TABLES.isdisjoint(key.split(".")) and isinstance(value, str | int | float):

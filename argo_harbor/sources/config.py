@@ -62,7 +62,8 @@ def _findings(error: ValidationError) -> list[Finding]:
         if item["type"] == "deprecated_size":
             key = dotted(key, item["ctx"]["key"])
         value = item["input"]
-        if tag == "str" and isinstance(value, dict):
+        # Where a number with a point is wrong, the member of the union that takes one says why.
+        if (tag == "str" and isinstance(value, dict)) or (tag == "int" and isinstance(value, float)):
             continue
         message, hint = _explain(item, key, tag)
         findings.setdefault((key, message), Finding(CODE, message, hint, key=key))

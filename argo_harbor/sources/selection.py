@@ -75,7 +75,9 @@ _LIST_HINT = "--list-tasks shows every task with its index"
 
 def _matches(named: Sequence[_Named], entry: str) -> list[_Named]:
     if _INDEX.fullmatch(entry):
-        return [task for task in named if task.index == int(entry)]
+        # As text, because thousands of digits are more than int() reads.
+        wanted = entry.lstrip("0") or "0"
+        return [task for task in named if str(task.index) == wanted]
     if exact := [task for task in named if task.name == entry]:
         return exact
     if same := [task for task in named if entry in task.texts]:

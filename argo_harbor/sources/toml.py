@@ -6,6 +6,7 @@ and a task that only one of the two can read would fail in its pod instead of he
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -16,6 +17,8 @@ MAX_BYTES = 1 << 20
 
 # What TOML 1.1 allows beyond 1.0: line breaks in inline tables, \e and \x escapes, times without seconds.
 _PERHAPS_1_1 = re.compile(r"\\[ex]|\d:\d\d(?!:)")
+# The parser bounds decimal numbers only; others could be longer than Python writes out.
+_PERHAPS_HUGE = re.compile(r"0[xob][0-9a-fA-F_]{1000}")
 
 
 class BrokenToml(ValueError):
@@ -37,6 +40,8 @@ def parse_toml(data: bytes) -> dict[str, Any]:
             import tomllib
 
             tomllib.loads(text)
+        if _PERHAPS_HUGE.search(text):
+            json.dumps(parsed, default=str)
     except RecursionError as error:
         raise BrokenToml("is nested too deeply") from error
     except ValueError as error:

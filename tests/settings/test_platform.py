@@ -121,11 +121,18 @@ def test_a_url_that_cannot_be_parsed(tmp_path: Path) -> None:
     assert [finding.key for finding in refused(path)] == ["models.m.base_url"]
 
 
-@pytest.mark.parametrize("text", ["a = ", "[x]\n[x]\n", "x = 1e5000\n= 3"])
+@pytest.mark.parametrize("text", ["a = ", "[x]\n[x]\n", "x = 1e5000\n= 3", f"x = {'1' * 5000}"])
 def test_broken_toml(tmp_path: Path, text: str) -> None:
     with pytest.raises(Refused, match="broken TOML") as caught:
         find_platform(write(tmp_path, text), {})
     assert caught.value.code == "invalid_platform"
+
+
+def test_a_number_of_more_digits_than_python_writes(tmp_path: Path) -> None:
+    path = write(tmp_path, f"[workflow]\nttl_seconds = 0x{'F' * 6000}")
+    [finding] = refused(path)
+    assert (finding.code, finding.file) == ("invalid_platform", str(path))
+    assert "thousands of digits" in finding.message
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -223,3 +223,45 @@ def test_flags_stand_for_a_request() -> None:
     with pytest.raises(Refused) as caught:
         spec_of_flags(agent="nop", memory_mb=0)
     assert [item.key for item in caught.value.items] == ["execution.sandbox.memory_mb"]
+
+
+HUGE = f"0x{'F' * 6000}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("spec.yaml", f"spec: {{target: {{source: {{name: oracle}}, n_attempts: {HUGE}}}}}\nexecution: {{}}"),
+        ("spec.toml", f'[spec.target]\nn_attempts = {HUGE}\nsource = {{name = "oracle"}}\n[execution]'),
+    ],
+)
+def test_a_number_of_more_digits_than_python_writes(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(Refused, match="thousands of digits") as caught:
+        read_spec(write(tmp_path, text, name))
+    assert caught.value.code == "invalid_spec"
+
+
+def test_half_a_character_is_said_without_the_text_around_it(tmp_path: Path) -> None:
+    [finding] = refused(tmp_path, with_target(env={"A": "lit:secret\ud800"}))
+    assert finding.message == "holds half a character, such as \\ud800"
+    assert finding.hint
+
+
+def test_deeply_nested_text_without_a_suffix(tmp_path: Path) -> None:
+    path = write(tmp_path, f"a = {'[' * 5000}{']' * 5000}", "request")
+    with pytest.raises(Refused) as caught:
+        read_spec(path)
+    assert caught.value.code == "invalid_spec"
+
+
+@pytest.mark.parametrize("value", ["1" * 5000, "[" * 5000])
+def test_an_override_that_yaml_cannot_read_is_a_text(value: str) -> None:
+    with pytest.raises(Refused) as caught:
+        spec_of_flags(agent="oracle", overrides=[f"spec.target.n_attempts={value}"])
+    assert [item.key for item in caught.value.items] == ["spec.target.n_attempts"]
+
+
+def test_an_override_that_holds_itself() -> None:
+    with pytest.raises(Refused, match="nested too deeply") as caught:
+        spec_of_flags(agent="oracle", overrides=["spec.target.agent_kwargs={a: &a [*a]}"])
+    assert [item.file for item in caught.value.items] == [""]

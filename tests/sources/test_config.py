@@ -52,6 +52,9 @@ from argo_harbor.sources.config import read_config
         ("agent = 1", "agent", "1 is not a table", "write a table"),
         ("[environment]\nskills_dir = 1", "environment.skills_dir", "1 is not a text in quotes", None),
         ("[[steps]]\nx = 1", "steps[0].name", "is missing", "add steps[0].name"),
+        ("[environment]\ncpus = nan", "environment.cpus", "nan is out of range", None),
+        ("[environment]\ncpus = inf", "environment.cpus", "inf is out of range", None),
+        ("[agent]\nuser = 1.5", "agent.user", "1.5 is not a name or a number", None),
         ("artifacts = [1]", "artifacts[0]", "1 is not a path or a table with a source", None),
         ("[[artifacts]]\ndestination = 'x'", "artifacts[0].source", "is missing", "add artifacts[0].source"),
         (
@@ -99,6 +102,7 @@ def test_long_values_are_cut() -> None:
         (b"a = 1\na = 2\n", "line 2"),
         (b"ok = 1\nx = '\xff'\n", "not UTF-8 (line 2)"),
         (b"a = " + b"[" * 1000, "nested too deeply"),
+        (b"[agent]\nuser = 0x" + b"F" * 6000, "4300 digits"),
     ],
 )
 def test_broken_toml_says_where(data: bytes, problem: str) -> None:

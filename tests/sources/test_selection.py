@@ -71,3 +71,14 @@ def test_an_exact_name_is_no_glob(tmp_path: Path) -> None:
     (suite / "task-0001").rename(suite / "a")
     taskset = load_taskset(suite, tasks="[ab]")
     assert [task.name for task in taskset] == ["[ab]"]
+
+
+@pytest.mark.parametrize(("wanted", "indexes"), [("00", [0]), ("007", [7])])
+def test_leading_zeros_of_an_index_do_not_count(suite: Taskset, wanted: str, indexes: list[int]) -> None:
+    assert [task.index for task in select(suite, wanted)] == indexes
+
+
+def test_an_index_of_thousands_of_digits_is_no_task(suite: Taskset) -> None:
+    with pytest.raises(UsageError) as caught:
+        select(suite, "1" * 5000)
+    assert caught.value.code == "unknown_tasks"
