@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from argo_harbor.errors import UsageError
+from argo_harbor.errors import PlatformError, UsageError
 from argo_harbor.store.folder import replacing
 
 if TYPE_CHECKING:
     from argo_harbor.model.plan import RunPlan
 
-_OURS = ("workflow.yaml", "plan.json", "tasks", "parts")
+_FOLDERS = ("tasks", "parts")
+_OURS = re.compile(r"workflow\.yaml|plan\.json|tasks(/[0-9]+\.json)?|parts(/[0-9]{3,}\.yaml)?")
 
 
 def write_compiled(plan: RunPlan, objects: Sequence[object], target: Path) -> list[str]:
@@ -42,16 +45,32 @@ def write_compiled(plan: RunPlan, objects: Sequence[object], target: Path) -> li
 
 
 def _check(target: Path) -> None:
-    if not target.exists():
+    try:
+        names = _names_in(target)
+    except FileNotFoundError:
         return
-    if not target.is_dir():
-        raise UsageError("output_not_empty", f"{target} is a file", "name a folder with -o")
-    names = {path.name for path in target.iterdir()}
-    foreign = sorted(names - set(_OURS))
+    except NotADirectoryError as error:
+        raise UsageError("output_not_empty", f"{target} is a file", "name a folder with -o") from error
+    except OSError as error:
+        raise PlatformError(
+            "store_write_failed",
+            f"cannot read {target}: {error.strerror or error}",
+            "name another folder with -o",
+        ) from error
+    foreign = [name for name in names if not _OURS.fullmatch(name)]
     if foreign or (names and "plan.json" not in names):
-        shown = ", ".join((foreign or sorted(names))[:3])
+        shown = ", ".join((foreign or names)[:3])
         raise UsageError(
             "output_not_empty",
             f"{target} holds files that compile did not write: {shown}",
             "name an empty folder with -o",
         )
+
+
+def _names_in(target: Path) -> list[str]:
+    """What is in an output folder, and in the folders that compile itself makes there; sorted."""
+    names = os.listdir(target)
+    for folder in _FOLDERS:
+        if os.path.isdir(target / folder):
+            names += [f"{folder}/{name}" for name in os.listdir(target / folder)]
+    return sorted(names)

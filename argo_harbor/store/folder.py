@@ -18,26 +18,34 @@ from argo_harbor.errors import PlatformError
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+_NAME_PART = 40
+"""Characters of the target's name in that of the fresh folder, which must not be longer than names may be."""
+_MOUNT = "the root of a mount cannot be replaced: name a folder below it with -o"
+_HINTS = {errno.EBUSY: _MOUNT, errno.EXDEV: _MOUNT}
 
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
     """A fresh folder to fill; it takes the target's place when the block ends, else it is removed.
 
+    Of a link it is the folder behind it that is replaced, and the link stays.
+
     Raises PlatformError `store_write_failed` when it cannot be written; the target is then as it was.
     """
     fresh: Path | None = None
+    # Resolved, because neither a link nor the current folder, by its name ".", can be renamed.
+    place = Path(os.path.realpath(target))
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{place.name[:_NAME_PART]}-", dir=place.parent))
         yield fresh
         fresh.chmod(0o755)
-        _swap(fresh, target)
+        _swap(fresh, place)
     except OSError as error:
         raise PlatformError(
             "store_write_failed",
             f"cannot write {target}: {error.strerror or error}",
-            "free some space or name another folder with -o",
+            _HINTS.get(error.errno or 0, "free some space or name another folder with -o"),
         ) from error
     finally:
         if fresh is not None:

@@ -51,6 +51,47 @@ def test_an_earlier_output_is_replaced_whole(argo_harbor: Command, tmp_path: Pat
     assert set(files(tmp_path / "out")) == {"workflow.yaml", "plan.json", "tasks/0.json"}
 
 
+def test_the_folder_behind_a_link_is_the_output(argo_harbor: Command, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "new-link").symlink_to("new")
+    for name, behind in (("link", "real"), ("new-link", "new")):
+        done = argo_harbor("compile", "--harbor-dir", MIXED, "--agent", "oracle", "-o", name)
+        assert done.status == 0
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / behind / "plan.json").is_file()
+
+
+def test_the_current_folder_can_be_the_output(
+    argo_harbor: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    for _ in range(2):
+        monkeypatch.chdir(tmp_path / "here")
+        assert argo_harbor("compile", "--harbor-dir", MIXED, "--agent", "oracle", "-o", ".").status == 0
+        assert (tmp_path / "here/plan.json").is_file()
+
+
+@pytest.mark.parametrize(
+    "foreign", ["notes.txt", ".git", "tasks/my-task", "parts/a.yaml", "tasks/0.json.bak"]
+)
+def test_what_compile_did_not_write_stays(argo_harbor: Command, tmp_path: Path, foreign: str) -> None:
+    argo_harbor("compile", "--harbor-dir", MIXED, "--agent", "oracle", "-o", "out")
+    path = tmp_path / "out" / foreign
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine")
+    done = argo_harbor("compile", "--harbor-dir", MIXED, "--agent", "oracle", "-o", "out", "--json")
+    assert (done.status, done.error["code"]) == (2, "output_not_empty")
+    assert foreign in done.error["message"]
+    assert path.read_text() == "mine"
+
+
+def test_an_output_name_that_no_folder_can_have(argo_harbor: Command) -> None:
+    done = argo_harbor("compile", "--harbor-dir", MIXED, "--agent", "oracle", "-o", "x" * 300, "--json")
+    assert (done.status, done.error["code"]) == (5, "store_write_failed")
+    assert "name too long" in done.error["message"]
+
+
 def test_stdout_gets_only_the_workflow(argo_harbor: Command, tmp_path: Path) -> None:
     done = argo_harbor("compile", "--harbor-dir", MIXED, "--agent", "oracle", "-o", "-")
     assert done.status == 0

@@ -71,3 +71,24 @@ def test_another_error_of_the_block_is_its_own(tmp_path: Path) -> None:
     with pytest.raises(KeyError), replacing(tmp_path / "out"):
         raise KeyError("x")
     assert names(tmp_path) == []
+
+
+def test_a_name_may_be_as_long_as_names_can_be(tmp_path: Path) -> None:
+    target = tmp_path / ("ü" * 127)
+    with replacing(target) as fresh:
+        (fresh / "a").write_text("")
+    assert names(target) == ["a"]
+
+
+def test_the_root_of_a_mount_is_told_from_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(first: Path, second: Path) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    # Mounting needs root; this is what the kernel answers.
+    monkeypatch.setattr(folder, "_exchange", busy)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(PlatformError) as caught, replacing(tmp_path / "out"):
+        pass
+    assert "below it" in caught.value.hint
