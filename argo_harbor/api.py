@@ -58,13 +58,17 @@ Where = str | os.PathLike[str] | Store | None
 
 
 def compile_workflow(
-    plan: RunPlan, *, kind: Literal["workflow", "workflowtemplate", "cronworkflow"] = "workflow"
+    plan: RunPlan,
+    *,
+    kind: Literal["workflow", "workflowtemplate", "cronworkflow"] = "workflow",
+    schedule: str | None = None,
 ) -> list[dict[str, Any]]:
     """The plan as Argo objects: one, or a parent followed by its parts where one would be too large.
 
-    Raises Refused for what a workflow cannot run, with every finding.
+    `schedule` is the cron line of a cronworkflow; without one it is suspended until somebody starts it.
+    Raises Refused for what a workflow cannot run, with every finding, UsageError for a broken schedule.
     """
-    return [dict(workflow) for workflow in compiling.compile_workflow(plan, kind=kind)]
+    return [dict(workflow) for workflow in compiling.compile_workflow(plan, kind=kind, schedule=schedule)]
 
 
 def publish(plan: RunPlan, store: Where = None) -> None:

@@ -31,6 +31,9 @@ def test_read_plan_and_compile() -> None:
     assert (made.head.n_attempts, made.head.limits.cap) == (2, 3)
     assert [workflow["kind"] for workflow in compile_workflow(made)] == ["Workflow"]
     assert compile_workflow(made, kind="workflowtemplate")[0]["kind"] == "WorkflowTemplate"
+    [cron] = compile_workflow(made, kind="cronworkflow", schedule="0 3 * * 1")
+    assert (cron["kind"], cron["spec"]["schedules"]) == ("CronWorkflow", ["0 3 * * 1"])
+    assert compile_workflow(made, kind="cronworkflow")[0]["spec"]["suspend"] is True
 
 
 def test_every_error_is_a_harbor_error(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def compile_suite(
         typer.Option(
             "--schedule",
             metavar="CRON",
-            help="When a cronworkflow starts, e.g. '0 3 * * *'.",
+            help="When a cronworkflow starts, e.g. '0 3 * * *'; without it, suspended.",
             rich_help_panel="Output",
         ),
     ] = None,
@@ -63,8 +63,10 @@ def compile_suite(
     from argo_harbor.cli.suite import print_tasks
     from argo_harbor.engines.where import local_store
 
-    if (schedule is not None) != (kind == "cronworkflow"):
-        raise UsageError("bad_usage", "--schedule and --as cronworkflow go together", "give both or neither")
+    if schedule is not None and kind != "cronworkflow":
+        raise UsageError(
+            "bad_usage", f"--schedule means nothing to a {kind}", "write --as cronworkflow, or leave it out"
+        )
     asked = Request(
         agent=agent,
         spec_file=spec_file,

@@ -22,6 +22,7 @@ from argo_harbor.workflow.objects import (
     WorkflowTemplate,
 )
 from argo_harbor.workflow.pods import PART, WHOLE, shared_volumes
+from argo_harbor.workflow.schedule import NEVER
 from argo_harbor.workflow.text import prose
 
 Kind = Literal["workflow", "workflowtemplate", "cronworkflow"]
@@ -79,7 +80,7 @@ def part(plan: RunPlan, templates: Sequence[Template], *, number: int, builds: i
     }
 
 
-def as_kind(workflow: Workflow, plan: RunPlan, kind: Kind, schedule: str) -> AnyWorkflow:
+def as_kind(workflow: Workflow, plan: RunPlan, kind: Kind, schedule: str | None) -> AnyWorkflow:
     """The workflow as something to run many times: `argo submit --from workflowtemplate/…`, or on a
     schedule."""
     if kind == "workflow":
@@ -104,13 +105,15 @@ def as_kind(workflow: Workflow, plan: RunPlan, kind: Kind, schedule: str) -> Any
         "kind": "CronWorkflow",
         "metadata": metadata,
         "spec": {
-            "schedules": [schedule],
+            "schedules": [schedule or NEVER],
             # A run that takes longer than the schedule's step is not joined by another.
             "concurrencyPolicy": "Forbid",
             "workflowMetadata": {"labels": labels_of(plan), "annotations": annotations_of(plan)},
             "workflowSpec": workflow["spec"],
         },
     }
+    if schedule is None:
+        cron["spec"]["suspend"] = True
     return cron
 
 

@@ -7,7 +7,6 @@ them from.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from ipaddress import ip_address, ip_network
 
@@ -16,10 +15,6 @@ from argo_harbor.model.plan import PlanHead, RunPlan
 from argo_harbor.planning.argo import argo_findings
 from argo_harbor.workflow import destinations
 from argo_harbor.workflow.text import ENV_NAME, LABEL_KEY, LABEL_VALUE, PLAIN, SECRET_REFERENCE
-
-_SCHEDULE_FIELD = re.compile(r"[0-9A-Za-z*/,?#-]+")
-_SCHEDULE_MACRO = re.compile(r"@(yearly|annually|monthly|weekly|daily|midnight|hourly)")
-_SCHEDULE_FIELDS = 5
 
 
 def check_plan(plan: RunPlan) -> None:
@@ -30,21 +25,6 @@ def check_plan(plan: RunPlan) -> None:
     findings = [*argo_findings(plan), *_grants(head), *_profile(head), *_platform(head)]
     if findings:
         raise Refused.of(findings, "setting")
-
-
-def check_schedule(schedule: str | None) -> str:
-    """A cron line of five fields, or one of cron's words. Raises UsageError."""
-    text = schedule or ""
-    fields = text.split(" ")
-    if _SCHEDULE_MACRO.fullmatch(text) or (
-        len(fields) == _SCHEDULE_FIELDS and all(_SCHEDULE_FIELD.fullmatch(field) for field in fields)
-    ):
-        return text
-    raise UsageError(
-        "unknown_flag_value",
-        f"{text!r} is no schedule",
-        hint='give five fields of cron, such as --schedule "0 3 * * 1"',
-    )
 
 
 def _grants(head: PlanHead) -> Iterator[Finding]:

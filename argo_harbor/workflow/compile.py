@@ -12,7 +12,7 @@ from argo_harbor.model.plan import RunPlan
 from argo_harbor.workflow import assemble, names, network
 from argo_harbor.workflow.assemble import AnyWorkflow, Kind
 from argo_harbor.workflow.build import Build, build_entry, build_template, builds
-from argo_harbor.workflow.checks import check_plan, check_schedule
+from argo_harbor.workflow.checks import check_plan
 from argo_harbor.workflow.entries import trial_entry
 from argo_harbor.workflow.gate import gate_template
 from argo_harbor.workflow.graph import NETWORK_READY, Graph
@@ -21,6 +21,7 @@ from argo_harbor.workflow.merge import merge_template
 from argo_harbor.workflow.nodes import NodeCounter
 from argo_harbor.workflow.objects import Template, Workflow
 from argo_harbor.workflow.pods import PART, WHOLE, RunReference
+from argo_harbor.workflow.schedule import check_schedule
 from argo_harbor.workflow.shapes import Shapes
 from argo_harbor.workflow.shard import chain, shard_template
 from argo_harbor.workflow.split import split
@@ -34,13 +35,14 @@ def compile_workflow(
     order.
 
     `kind` is what the first object becomes; parts are always Workflows, which a step of the parent creates.
-    `schedule` is a cron line, obligatory for and only used by a cronworkflow.
+    `schedule` is a cron line, only used by a cronworkflow; without one it is suspended until somebody starts
+    it.
 
-    Raises Refused for what a workflow cannot hold, with all findings; UsageError for a missing or broken
+    Raises Refused for what a workflow cannot hold, with all findings; UsageError for a broken
     schedule and for a plan without a running task.
     """
     check_plan(plan)
-    cron = check_schedule(schedule) if kind == "cronworkflow" else ""
+    cron = check_schedule(schedule) if schedule is not None else None
     compiler = _Compiler(plan)
     whole = compiler.whole()
     workflows = [whole] if fits(whole) else compiler.split()

@@ -105,6 +105,7 @@ def test_stdout_gets_only_the_workflow(argo_harbor: Command, tmp_path: Path) -> 
         ("workflow", [], "Workflow"),
         ("workflowtemplate", [], "WorkflowTemplate"),
         ("cronworkflow", ["--schedule", "0 3 * * *"], "CronWorkflow"),
+        ("cronworkflow", [], "CronWorkflow"),
     ],
 )
 def test_kinds(argo_harbor: Command, kind: str, extra: list[str], written: str) -> None:

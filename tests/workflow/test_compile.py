@@ -316,16 +316,56 @@ def test_a_stored_name_is_one_of_kubernetes(taskset: str, name: str) -> None:
     assert document["metadata"]["name"] == name
 
 
-@pytest.mark.parametrize("schedule", ["0 3 * * 1", "*/15 0-6 1,15 JAN MON#2", "@hourly"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "0 3 * * 1",
+        "*/15 0-6 1,15 JAN-Mar MON",
+        "59 23 31 12 6",
+        "0/5 ? * * sun-sat/2",
+        "01 03 * * *",
+        "@hourly",
+    ],
+)
 def test_schedules(schedule: str) -> None:
     [document] = compile_workflow(three(), kind="cronworkflow", schedule=schedule)
     assert dict(document)["spec"]["schedules"] == [schedule]
 
 
+def test_a_cronworkflow_without_a_schedule_is_suspended() -> None:
+    [document] = compile_workflow(three(), kind="cronworkflow")
+    spec = dict(document)["spec"]
+    assert (spec["suspend"], spec["schedules"]) == (True, ["0 0 * * *"])
+    [scheduled] = compile_workflow(three(), kind="cronworkflow", schedule="@daily")
+    assert "suspend" not in dict(scheduled)["spec"]
+
+
 @pytest.mark.parametrize(
-    "schedule", [None, "", "0 3 * *", "0 3 * * 1 2", "@sometimes", "0 3 * * {{x}}", "0  3 * * 1"]
+    "schedule",
+    [
+        "",
+        "0 3 * *",
+        "0 3 * * 1 2",
+        "@sometimes",
+        "0 3 * * {{x}}",
+        "0  3 * * 1",
+        # What Argo's own parser refuses.
+        "60 * * * *",
+        "0 24 * * *",
+        "0 3 0 * *",
+        "0 3 32 * *",
+        "0 0 * 13 *",
+        "0 3 * * 7",
+        "0 3 * * MON#2",
+        "0 3 L * *",
+        "5-1 * * * *",
+        "*/0 * * * *",
+        "1-2-3 * * * *",
+        "0/5/2 * * * *",
+        "0 0 * mon jan",
+    ],
 )
-def test_wrong_schedules(schedule: str | None) -> None:
+def test_wrong_schedules(schedule: str) -> None:
     with pytest.raises(UsageError) as caught:
         compile_workflow(three(), kind="cronworkflow", schedule=schedule)
     assert caught.value.code == "unknown_flag_value"
