@@ -89,12 +89,12 @@ class RequestSpec(Model):
 
 
 class SandboxRequest(Model):
-    """Replaces task.toml's values for the agent's sandbox only."""
+    """Replaces task.toml's values for the agent's sandbox only. How much is too much, the profile says."""
 
     profile: str = ""
-    cpus: float | None = Field(default=None, gt=0, le=1024)
-    memory_mb: int | None = Field(default=None, ge=1, le=2**24)
-    storage_mb: int | None = Field(default=None, ge=1, le=2**24)
+    cpus: float | None = Field(default=None, gt=0)
+    memory_mb: int | None = Field(default=None, ge=1)
+    storage_mb: int | None = Field(default=None, ge=1)
 
 
 class Execution(Model):

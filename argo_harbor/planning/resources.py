@@ -12,7 +12,7 @@ from functools import reduce
 from argo_harbor.model.plan import Amounts, Resources, SandboxResources
 from argo_harbor.model.profile import Profile
 from argo_harbor.model.spec import SandboxRequest
-from argo_harbor.model.task import EnvironmentConfig
+from argo_harbor.model.task import MAX_MEGABYTES, EnvironmentConfig
 from argo_harbor.model.taskset import Task
 from argo_harbor.planning.report import Report
 
@@ -80,7 +80,7 @@ class Sizes:
         profile = self._profile
         for field, value, ceiling in (
             ("cpus", cpus, profile.max_cpus),
-            ("memory_mb", memory_mb, profile.max_memory_mb),
+            ("memory_mb", memory_mb, min(profile.max_memory_mb, MAX_MEGABYTES)),
             ("storage_mb", storage_mb, _disk_ceiling(profile)),
         ):
             if value is not None and value > ceiling:
@@ -144,7 +144,7 @@ class Sizes:
 
 
 def _disk_ceiling(profile: Profile) -> int:
-    return min(profile.max_storage_mb, profile.max_disk_mb)
+    return min(profile.max_storage_mb, profile.max_disk_mb, MAX_MEGABYTES)
 
 
 def _written(value: float) -> str:

@@ -85,6 +85,14 @@ def test_ceilings_hold_for_task_toml_and_flags_agent_and_verifier(asked: dict[st
     assert flags[0].task == ""
 
 
+def test_flags_beyond_any_machine_are_above_the_ceiling_too() -> None:
+    asked = {"cpus": 1024.5, "memory_mb": 2**24 + 1, "storage_mb": 10**30}
+    wide = Profile(name="wide", max_cpus=1024, max_memory_mb=2**30, max_storage_mb=2**30, max_disk_mb=2**30)
+    for profile in (PROFILE, wide):
+        found = refused(request=spec(sandbox=asked), profile=profile)
+        assert places(found) == [("resources_exceed_policy", f"execution.sandbox.{field}") for field in asked]
+
+
 def test_a_ceiling_is_said_in_plain_numbers() -> None:
     found = refused({"environment": {"cpus": 5, "memory_mb": 2**24}}, profile=PROFILE)
     assert [item.message for item in found] == [
