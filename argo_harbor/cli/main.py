@@ -58,6 +58,7 @@ def run(arguments: list[str]) -> int:
     """Run one command line and return its exit status."""
     from argo_harbor.cli import output
 
+    output.tolerate_terminals()
     as_json = "--json" in arguments
     try:
         result = app(args=arguments, prog_name="argo-harbor", standalone_mode=False)

@@ -5,6 +5,7 @@ stdout carries results, stderr progress and errors. With `--json` stdout is exac
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 20
 """Findings or warnings printed before the rest is counted; `--json` always has all."""
+
+
+def tolerate_terminals() -> None:
+    """Let no character end a command: where the output is not in UTF-8, others are written as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def line(text: str = "") -> None:
@@ -40,7 +48,19 @@ def printable(text: str) -> str:
 def document(data: Model | dict[str, Any]) -> None:
     """The one JSON document of a command."""
     plain = data if isinstance(data, dict) else data.as_data()
-    print(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False), flush=True)
+    # JSON has escapes of its own; half a character, which UTF-8 cannot hold either, is one of them.
+    text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
+    if not _can_be_shown(text):
+        text = json.dumps(plain, indent=2, allow_nan=False)
+    print(text, flush=True)
+
+
+def _can_be_shown(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def error(problem: HarborError, *, as_json: bool) -> None:
@@ -83,7 +103,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Itera
     numeric = set(right)
     cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    for row in (columns, ["─" * width for width in widths], *cells):
+    rule = "─" if _can_be_shown("─") else "-"
+    for row in (columns, [rule * width for width in widths], *cells):
         parts = [
             text.rjust(width) if name in numeric else text.ljust(width)
             for name, text, width in zip(columns, row, widths, strict=True)

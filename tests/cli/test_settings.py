@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import io
+import json
+import shutil
+import sys
 from pathlib import Path
 
+import pytest
 import tomli
+import yaml
 
 from tests.cli.conftest import Command
 from tests.support.program import EXAMPLES, ROOT
@@ -52,6 +58,29 @@ def test_config_show_says_where_each_setting_is_from(argo_harbor: Command, tmp_p
         "settings"
     ]
     assert f"--platform {platform}" in {row["source"] for row in rows}
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "iso-8859-1", "utf-8"])
+def test_no_output_is_lost_where_it_is_not_utf_8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    from argo_harbor.cli.main import run
+
+    task = shutil.copytree(EXAMPLES / "mixed" / "silent-config", tmp_path / "suite" / "größe-中")
+    (task / "task.toml").write_text("")
+
+    def printed(*more: str) -> str:
+        written = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+        suite = str(tmp_path / "suite")
+        assert run(["compile", "--harbor-dir", suite, "--agent", "nop", "-o", *more]) == 0
+        return written.getvalue().decode(encoding)
+
+    assert "Plan " in printed(str(tmp_path / "out"))
+    tasks = json.loads(printed(str(tmp_path / "out"), "--json"))["tasks"]
+    assert [task["name"] for task in tasks] == ["größe-中"]
+    title = yaml.safe_load(printed("-"))["metadata"]["annotations"]["workflows.argoproj.io/title"]
+    assert title == "suite · nop · 1 task"
 
 
 def test_version_and_help(argo_harbor: Command) -> None:
