@@ -181,6 +181,14 @@ def _granted(
                 key=key,
                 hint=f"write the value itself, or grant {name} in spec.{_map_of(destination)}.env",
             )
+        elif variable.default is None and not _VARIABLE.fullmatch(name):
+            # Harbor asks its environment for such a name all the same, and no request can grant it.
+            report.refuse(
+                "env_not_granted",
+                f"reads {name!r}, which is no name of a variable",
+                key=key,
+                hint="write the value itself",
+            )
         elif variable.default is None:
             report.refuse(
                 "env_not_granted",

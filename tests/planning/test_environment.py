@@ -135,3 +135,10 @@ def test_one_name_has_one_value() -> None:
 @pytest.mark.parametrize("text", ["host:", "host:MY VAR", "runtime:1A", "secret:UPPER/key", "secret:a/b/c"])
 def test_prefixed_values_that_name_nothing(text: str) -> None:
     assert places(refused(request=granting({"A": text}))) == [("invalid_spec", "spec.target.env.A")]
+
+
+def test_a_name_that_no_variable_has_cannot_be_granted() -> None:
+    [finding] = refused({"environment": {"env": {"A": "${MY\nVAR}", "B": "${MY VAR:-default}"}}})
+    assert (finding.code, finding.key) == ("env_not_granted", "environment.env.A")
+    assert finding.message == "reads 'MY\\nVAR', which is no name of a variable"
+    assert "spec.target.env" not in finding.hint
