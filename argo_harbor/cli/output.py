@@ -57,7 +57,7 @@ def document(data: Model | dict[str, Any]) -> None:
 
 def _can_be_shown(text: str) -> bool:
     try:
-        text.encode(sys.stdout.encoding)
+        text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         return False
     return True
