@@ -23,6 +23,8 @@ def find_plan(run_id: str, store: Store) -> str:
     A workflow that was submitted by other means has no request; its tries name the plan all the same.
     Raises UsageError `unknown_run` when neither is there.
     """
+    if not layout.is_run_id(run_id):
+        raise unknown_run(run_id, store)
     try:
         request = json.loads(store.get(layout.request(run_id)))
         digest = request.get("plan_digest") or request.get("plan") if isinstance(request, dict) else None
@@ -38,8 +40,13 @@ def find_plan(run_id: str, store: Store) -> str:
                 continue
             if _DIGEST.match(digest):
                 return digest
-    raise UsageError(
-        "unknown_run", f"no run {run_id} in {store.name}", "argo-harbor runs list shows the runs of a store"
+    raise unknown_run(run_id, store)
+
+
+def unknown_run(run_id: str, store: Store) -> UsageError:
+    named = run_id if layout.is_run_id(run_id) else repr(run_id)
+    return UsageError(
+        "unknown_run", f"no run {named} in {store.name}", "argo-harbor runs list shows the runs of a store"
     )
 
 

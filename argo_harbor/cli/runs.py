@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -212,7 +213,8 @@ def verify(
     from argo_harbor.bundle.verify import verify as verify_bundle
 
     folder = Path(run)
-    if not folder.is_dir():
+    # Not Path's, which raises for names that no folder can have.
+    if not os.path.isdir(run):
         engine = _open(store)
         run_id = _run_id(engine, run)
         engine.status(run_id)

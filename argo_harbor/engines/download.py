@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from argo_harbor.bundle.plans import unknown_run
 from argo_harbor.errors import UsageError
 from argo_harbor.model.bundle import RUN_FILE
 from argo_harbor.store import layout
@@ -24,6 +25,8 @@ def download_bundle(run_id: str, store: Store, target: Path) -> Downloaded:
 
     Raises: UsageError `unknown_run` while there is no whole bundle; PlatformError `store_write_failed`.
     """
+    if not layout.is_run_id(run_id):
+        raise unknown_run(run_id, store)
     if not store.exists(layout.bundle(run_id, RUN_FILE)):
         raise UsageError(
             "unknown_run",

@@ -22,6 +22,7 @@ STARTED = "started.json"
 TRIAL = "trial.json"
 AGENT_HALF = "agent.json"
 
+_RUN_ID = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _TRY = re.compile(r"^runs/([^/]+)/trials/(\d+)/(\d+)/(\d+)-([0-9a-f]{8})/(.+)$")
 
 
@@ -61,6 +62,11 @@ def plan_task(digest: str, index: int) -> str:
 
 def plan_part(digest: str, number: int) -> str:
     return f"plans/{digest}/parts/{number:03}.yaml"
+
+
+def is_run_id(text: str) -> bool:
+    """True for what can be the name of a workflow, and so of a run. Others make no keys."""
+    return bool(_RUN_ID.fullmatch(text))
 
 
 def runs() -> str:

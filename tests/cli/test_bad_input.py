@@ -242,6 +242,15 @@ def test_a_run_that_does_not_exist(argo_harbor: Command, verb: str) -> None:
     assert (done.status, done.error["code"]) == (2, "unknown_run")
 
 
+@pytest.mark.parametrize("run", ["", "../tasks", "/etc/nothing", "a/b", "Run-1", "x" * 300, "a\nb"])
+@pytest.mark.parametrize(
+    "verb", ["status", "info", "tasks", "results", "download", "verify", "merge", "logs"]
+)
+def test_what_cannot_be_the_name_of_a_run(argo_harbor: Command, verb: str, run: str) -> None:
+    done = argo_harbor("runs", verb, run, "--json")
+    assert (done.status, done.error["code"]) == (2, "unknown_run")
+
+
 def test_no_last_run(argo_harbor: Command) -> None:
     assert argo_harbor("runs", "status", "last", "--json").error["code"] == "unknown_run"
 
