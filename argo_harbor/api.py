@@ -22,14 +22,17 @@ from argo_harbor.engines.base import SubmitOptions
 from argo_harbor.engines.events import Progress, silent
 from argo_harbor.engines.local import LocalEngine
 from argo_harbor.engines.where import store_root
-from argo_harbor.errors import HarborError, PlatformError
+from argo_harbor.errors import HarborError, PlatformError, UsageError
 from argo_harbor.model.bundle import Trial
 from argo_harbor.model.documents import ResultsDocument as RunResults
 from argo_harbor.model.documents import RunDocument as RunStatus
 from argo_harbor.model.plan import RunPlan
+from argo_harbor.model.platform import BUILT_IN, Platform
+from argo_harbor.model.profile import Profile
 from argo_harbor.model.spec import RunSpec
 from argo_harbor.model.taskset import Taskset
-from argo_harbor.planning.plan import plan
+from argo_harbor.planning import plan as planning
+from argo_harbor.settings.profiles import default_profile_name, load_profile
 from argo_harbor.sources.read import load_taskset
 from argo_harbor.store.base import Store
 from argo_harbor.store.directory import DirectoryStore
@@ -55,6 +58,29 @@ __all__ = [
 
 Where = str | os.PathLike[str] | Store | None
 """A store: a folder as `--store` names it, a store itself, or None for the one in force."""
+
+
+def plan(
+    taskset: Taskset,
+    spec: RunSpec,
+    *,
+    platform: Platform | None = None,
+    profile: Profile | str | None = None,
+    skip_refused: bool = False,
+) -> RunPlan:
+    """Decide everything about a run of the taskset's tasks, before anything runs.
+
+    `platform` defaults to the built-in one. `profile` is a loaded profile or the name of one; without it the
+    spec names it, else the platform. With `skip_refused` a task that cannot run stands in the plan with its
+    reason, and the others run.
+
+    Raises Refused with every finding, UsageError `no_tasks_selected`.
+    """
+    if not isinstance(profile, Profile):
+        name = profile or spec.execution.sandbox.profile or default_profile_name(platform or BUILT_IN)
+        # The built-in platform has no folder with profiles of a site.
+        profile = load_profile(name, env={} if platform is None else None)
+    return planning.plan(taskset, spec, platform=platform, profile=profile, skip_refused=skip_refused)
 
 
 def compile_workflow(
@@ -88,10 +114,13 @@ def submit(
     options: SubmitOptions | None = None,
     progress: Progress = silent,
 ) -> str:
-    """Run the plan and return the run's id, merged. Raises Refused, PlatformError, RunInterrupted.
+    """Run the plan and return the run's id, merged.
 
+    Raises UsageError for an unknown engine, Refused, PlatformError, RunInterrupted.
     The local engine stays until the end and handles SIGINT, so it must be called from the main thread.
     """
+    if engine != "local":
+        raise UsageError("unknown_flag_value", f"there is no engine {engine!r}", "engines: local")
     opened = _engine(store)
     return opened.submit(plan, _taskset(plan), options=options, progress=progress)
 

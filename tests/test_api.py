@@ -13,6 +13,9 @@ from argo_harbor import HarborError, RunSpec, compile_workflow, load_taskset, pl
 from argo_harbor.engines.base import SubmitOptions
 from argo_harbor.errors import PlatformError, Refused, UsageError
 from argo_harbor.model.plan import RunPlan
+from argo_harbor.model.platform import Platform
+from argo_harbor.model.profile import Profile
+from argo_harbor.model.spec import SandboxRequest
 from argo_harbor.store import layout
 from argo_harbor.store.directory import DirectoryStore
 from tests.support.program import EXAMPLES
@@ -34,6 +37,33 @@ def test_read_plan_and_compile() -> None:
     [cron] = compile_workflow(made, kind="cronworkflow", schedule="0 3 * * 1")
     assert (cron["kind"], cron["spec"]["schedules"]) == ("CronWorkflow", ["0 3 * * 1"])
     assert compile_workflow(made, kind="cronworkflow")[0]["spec"]["suspend"] is True
+
+
+def test_a_profile_is_named_by_the_spec_the_platform_or_the_caller() -> None:
+    taskset = load_taskset(HELLO)
+    oracle = RunSpec.for_agent("oracle")
+    wide = RunSpec.for_agent("oracle", sandbox=SandboxRequest(profile="open-internet"))
+    site = Platform(default_sandbox_profile="open-internet")
+    assert plan(taskset, oracle).head.profile.name == "closed"
+    assert plan(taskset, wide).head.profile.hosts == ("@public",)
+    assert plan(taskset, oracle, platform=site).head.profile.name == "open-internet"
+    assert plan(taskset, wide, profile="closed").head.profile.name == "closed"
+    assert plan(taskset, wide, profile=Profile(name="mine")).head.profile.name == "mine"
+    with pytest.raises(Refused) as caught:
+        plan(taskset, oracle, profile="none")
+    assert caught.value.code == "unknown_profile"
+
+
+def test_names_that_there_are_not_are_usage_errors(tmp_path: Path) -> None:
+    made = hello_plan()
+    with pytest.raises(UsageError, match="'job' is no kind"):
+        compile_workflow(made, kind="job")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no engine 'argo'"):
+        argo_harbor.submit(made, engine="argo", store=tmp_path)  # type: ignore[arg-type]
+    for run in ("", "../x"):
+        with pytest.raises(UsageError, match="no run"):
+            status(run, store=tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_error_is_a_harbor_error(tmp_path: Path) -> None:

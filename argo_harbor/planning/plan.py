@@ -105,7 +105,7 @@ def _known_profile(spec: RunSpec, platform: Platform) -> Profile:
     raise Refused(
         "unknown_profile",
         f"profile {name!r} was not loaded",
-        f'pass profile=load_profile("{name}"), or leave the name out to run {CLOSED.name}',
+        f"load it and pass it as profile, or leave the name out to run {CLOSED.name}",
     )
 
 

@@ -10,7 +10,7 @@ from argo_harbor.sources.directory import read_directory
 from argo_harbor.sources.selection import select
 
 
-def load_taskset(path: str | os.PathLike[str], *, tasks: str | Iterable[str] | None = None) -> Taskset:
+def load_taskset(path: str | os.PathLike[str], *, tasks: str | Iterable[str | int] | None = None) -> Taskset:
     """Read the suite, or the one task, in the folder `path`, narrowed to `tasks`.
 
     `tasks` takes what `--tasks` takes: indexes, names, folders and globs, comma-separated or as a list.

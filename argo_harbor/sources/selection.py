@@ -28,7 +28,7 @@ class _Named:
         return self.name, self.folder, self.name.rpartition("/")[2]
 
 
-def select(taskset: Taskset, wanted: str | Iterable[str] | None) -> Taskset:
+def select(taskset: Taskset, wanted: str | Iterable[str | int] | None) -> Taskset:
     """The tasks that `wanted` names, by index; None means all.
 
     `wanted` holds entries, each possibly a comma-separated list: an index (digits only), a name, a folder,
@@ -43,7 +43,7 @@ def select(taskset: Taskset, wanted: str | Iterable[str] | None) -> Taskset:
 
 
 def select_members(
-    suite: str, members: Sequence[TasksetMember], wanted: str | Iterable[str] | None
+    suite: str, members: Sequence[TasksetMember], wanted: str | Iterable[str | int] | None
 ) -> list[int]:
     """Sorted indexes of the members that `wanted` names. As `select`, before any task is read."""
     if wanted is None:
@@ -52,9 +52,9 @@ def select_members(
     return _choose(suite, named, wanted)
 
 
-def _choose(suite: str, named: Sequence[_Named], wanted: str | Iterable[str]) -> list[int]:
+def _choose(suite: str, named: Sequence[_Named], wanted: str | Iterable[str | int]) -> list[int]:
     parts = [wanted] if isinstance(wanted, str) else list(wanted)
-    entries = [entry.strip() for part in parts for entry in part.split(",") if entry.strip()]
+    entries = [entry.strip() for part in parts for entry in str(part).split(",") if entry.strip()]
     taken: set[int] = set()
     unknown: list[str] = []
     for entry in entries:

@@ -37,7 +37,7 @@ def publish_manifest(taskset: Taskset, store: Store) -> None:
         store.put(key, manifest.canonical())
 
 
-def load_stored(ref: str, store: Store, *, tasks: str | Iterable[str] | None = None) -> Taskset:
+def load_stored(ref: str, store: Store, *, tasks: str | Iterable[str | int] | None = None) -> Taskset:
     """Read a published taskset, narrowed to `tasks`, into a folder that lives as long as this program.
 
     `ref` is `name#digest` with 64 hex, or a prefix of at least 12 that only one taskset of that name has.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.workflow import names
@@ -26,6 +26,7 @@ from argo_harbor.workflow.schedule import NEVER
 from argo_harbor.workflow.text import prose
 
 Kind = Literal["workflow", "workflowtemplate", "cronworkflow"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 AnyWorkflow = Workflow | WorkflowTemplate | CronWorkflow
 
 TITLE_ANNOTATION = "workflows.argoproj.io/title"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from argo_harbor.errors import UsageError
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.workflow import assemble, names, network
 from argo_harbor.workflow.assemble import AnyWorkflow, Kind
@@ -38,9 +39,11 @@ def compile_workflow(
     `schedule` is a cron line, only used by a cronworkflow; without one it is suspended until somebody starts
     it.
 
-    Raises Refused for what a workflow cannot hold, with all findings; UsageError for a broken
-    schedule and for a plan without a running task.
+    Raises Refused for what a workflow cannot hold, with all findings; UsageError for an unknown kind, a
+    broken schedule and a plan without a running task.
     """
+    if kind not in assemble.KINDS:
+        raise UsageError("unknown_flag_value", f"{kind!r} is no kind", f"kinds: {', '.join(assemble.KINDS)}")
     check_plan(plan)
     cron = check_schedule(schedule) if schedule is not None else None
     compiler = _Compiler(plan)
