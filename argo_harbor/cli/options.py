@@ -80,7 +80,7 @@ Canary = Annotated[
         "--canary",
         metavar="N",
         min=0,
-        help="Run N tasks of every kind first, the rest only if the platform held.",
+        help="Run N tasks first, one of every kind before any other; the rest only if the platform held.",
         rich_help_panel=_AGENT,
     ),
 ]
