@@ -6,7 +6,8 @@ Command modules import only what their signatures need; the work is imported whe
 
 from __future__ import annotations
 
-import os
+import contextlib
+import errno
 import sys
 
 import typer
@@ -14,7 +15,9 @@ import typer
 from argo_harbor.cli import compile as compile_command
 from argo_harbor.cli import config, profiles, runs, submit
 from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
-from argo_harbor.errors import EXIT_INTERRUPTED, EXIT_OK, HarborError, UsageError
+from argo_harbor.errors import EXIT_INTERRUPTED, EXIT_OK, HarborError, PlatformError, UsageError
+
+_CANNOT_WRITE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 app = typer.Typer(
     name="argo-harbor",
@@ -58,7 +61,31 @@ def run(arguments: list[str]) -> int:
     """Run one command line and return its exit status."""
     from argo_harbor.cli import output
 
-    output.tolerate_terminals()
+    output.prepare_streams()
+    try:
+        return _run(arguments)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`), which is no failure.
+        output.silence()
+        return EXIT_OK
+    except OSError as problem:
+        if problem.filename is not None or problem.errno not in _CANNOT_WRITE:
+            raise
+        # Only a stream has no name: it is the disk behind stdout or stderr.
+        full = PlatformError(
+            "store_write_failed",
+            f"cannot write the output: {problem.strerror}",
+            "free some space, or send it elsewhere",
+        )
+        with contextlib.suppress(OSError):
+            output.error(full, as_json=False)
+        output.silence()
+        return full.exit_status
+
+
+def _run(arguments: list[str]) -> int:
+    from argo_harbor.cli import output
+
     as_json = "--json" in arguments
     try:
         result = app(args=arguments, prog_name="argo-harbor", standalone_mode=False)
@@ -70,10 +97,6 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         output.note("interrupted")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`): Python must not try to flush to it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_OK
     except typer.TyperException as problem:
         usage = _usage(problem)
         output.error(usage, as_json=as_json)

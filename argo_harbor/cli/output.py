@@ -5,8 +5,10 @@ stdout carries results, stderr progress and errors. With `--json` stdout is exac
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,11 +25,27 @@ MAX_SHOWN = 20
 """Findings or warnings printed before the rest is counted; `--json` always has all."""
 
 
-def tolerate_terminals() -> None:
-    """Let no character end a command: where the output is not in UTF-8, others are written as escapes."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+def prepare_streams() -> None:
+    """Let no character end a command: where the output is not in UTF-8, others are written as escapes.
+
+    A closed stream (`>&-`), which Python has as None, becomes one that takes everything.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # for good
+        elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def silence() -> None:
+    """Send what is still buffered nowhere: Python flushes at exit, and must not fail then."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())
 
 
 def line(text: str = "") -> None:

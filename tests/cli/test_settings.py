@@ -83,6 +83,29 @@ def test_no_output_is_lost_where_it_is_not_utf_8(
     assert title == "suite · nop · 1 task"
 
 
+def test_a_full_disk_behind_the_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from argo_harbor.cli.main import run
+
+    for command in (
+        ["profiles", "list"],
+        ["profiles", "list", "--json"],
+        ["profiles", "show", "x", "--json"],
+    ):
+        with open("/dev/full", "w") as full:
+            monkeypatch.setattr(sys, "stdout", full)
+            assert run(command) == 5
+            assert "error[store_write_failed]: cannot write the output" in capsys.readouterr().err
+
+
+def test_a_closed_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    from argo_harbor.cli.main import run
+
+    monkeypatch.setattr(sys, "stdout", None)
+    assert run(["profiles", "list"]) == 0
+
+
 def test_version_and_help(argo_harbor: Command) -> None:
     from argo_harbor import __version__
 
