@@ -81,7 +81,7 @@ def compile_suite(
     )
     with collector_paused():
         source = Source(harbor_dir=harbor_dir, taskset=taskset, tasks=tasks)
-        found = request.read_taskset(source, local_store(store))
+        found = request.read_taskset(source, local_store(store) if taskset is not None else None)
         if list_tasks:
             print_tasks(found, as_json=as_json)
             return

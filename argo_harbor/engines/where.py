@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from argo_harbor.errors import PlatformError
 from argo_harbor.store.directory import DirectoryStore
 
 
@@ -13,15 +14,26 @@ def store_root(flag: Path | None = None, environment: Mapping[str, str] | None =
     """The root folder and where that was said: `--store`, `ARGO_HARBOR_STORE` or the user's data folder.
 
     The folder need not exist.
+
+    Raises PlatformError `store_write_failed` where it would lie in a home or a current folder that there is
+    not.
     """
     env = os.environ if environment is None else environment
-    if flag is not None:
-        return flag.expanduser().absolute(), "--store"
-    if env.get("ARGO_HARBOR_STORE"):
-        return Path(env["ARGO_HARBOR_STORE"]).expanduser().absolute(), "ARGO_HARBOR_STORE"
-    data = env.get("XDG_DATA_HOME") or ""
-    base = Path(data) if Path(data).is_absolute() else Path.home() / ".local" / "share"
-    return base / "argo-harbor", "XDG_DATA_HOME" if data else "default"
+    try:
+        if flag is not None:
+            return flag.expanduser().absolute(), "--store"
+        if env.get("ARGO_HARBOR_STORE"):
+            return Path(env["ARGO_HARBOR_STORE"]).expanduser().absolute(), "ARGO_HARBOR_STORE"
+        data = env.get("XDG_DATA_HOME") or ""
+        if Path(data).is_absolute():
+            return Path(data) / "argo-harbor", "XDG_DATA_HOME"
+        return Path.home() / ".local" / "share" / "argo-harbor", "default"
+    except (RuntimeError, OSError) as error:
+        raise PlatformError(
+            "store_write_failed",
+            f"there is no place for the local store: {str(error).rstrip('.')}",
+            "name a folder with --store or ARGO_HARBOR_STORE",
+        ) from error
 
 
 def local_store(flag: Path | None = None, environment: Mapping[str, str] | None = None) -> DirectoryStore:

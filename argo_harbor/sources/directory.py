@@ -29,10 +29,11 @@ def read_directory(path: str | os.PathLike[str]) -> Taskset:
 
     Raises Refused with every finding of every task, UsageError when there is no task at all.
     """
-    root = os.path.abspath(path)
+    root = ""
     warnings: list[Warned] = []
     findings: list[Finding] = []
     try:
+        root = os.path.abspath(path)
         if os.path.lexists(f"{root}/{CONFIG}"):
             folder = os.path.basename(root) or taskset_name(root)
             members = [read_member(os.path.realpath(root), folder=folder, prefix="")]

@@ -80,7 +80,7 @@ def read_member(path: str, *, folder: str, prefix: str, unpacked: bool = False) 
 def unreadable(error: OSError, root: str) -> Finding:
     """A finding for a file or folder below `root` that the system does not let us read."""
     path = str(error.filename or "")
-    shown = os.path.relpath(path, root) if path.startswith(root) else path
+    shown = os.path.relpath(path, root) if root and path.startswith(root) else path
     reason = error.strerror or str(error)
     hint = "give the account that runs this program the right to read it"
     return Finding("source_unreadable", f"cannot be read: {reason}", hint, file="" if shown == "." else shown)

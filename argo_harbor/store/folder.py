@@ -33,9 +33,9 @@ def replacing(target: Path) -> Iterator[Path]:
     Raises PlatformError `store_write_failed` when it cannot be written; the target is then as it was.
     """
     fresh: Path | None = None
-    # Resolved, because neither a link nor the current folder, by its name ".", can be renamed.
-    place = Path(os.path.realpath(target))
     try:
+        # Resolved, because neither a link nor the current folder, by its name ".", can be renamed.
+        place = Path(os.path.realpath(target))
         place.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{place.name[:_NAME_PART]}-", dir=place.parent))
         yield fresh
