@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from argo_harbor.model.bundle import (
     Metadata,
     Problem,
     RunFacts,
+    RunFile,
     ScoreRow,
     Summary,
     TaskRow,
@@ -42,12 +44,13 @@ UNREPORTABLE = frozenset({"reward_keys_mixed", "nothing_scored", "bases_mixed"})
 def verify(path: Path) -> VerifyDocument:
     """Check the bundle at or below `path`; every problem at once.
 
-    `ok` is false when a file is missing, changed or unlisted, a row is broken or doubled, or the planned
-    attempts are not the scored, failed and missing ones.
+    `ok` is false when a file is missing, changed, unlisted or no regular file, a row is broken or doubled, or
+    the planned attempts are not the scored, failed and missing ones.
     """
     try:
         folder = bundle_folder(path)
-        problems = [*_check_files(folder), *_check_rows(folder)]
+        # Opening a pipe never ends, and what a link leads to is not part of the bundle.
+        problems = [*_check_kinds(folder)] or [*_check_files(folder), *_check_rows(folder)]
     except PlatformError as error:
         problems = [Problem(code=error.code, message=error.message)]
     codes = {problem.code for problem in problems}
@@ -55,8 +58,17 @@ def verify(path: Path) -> VerifyDocument:
     return VerifyDocument(ok=ok, reportable=ok and not codes & UNREPORTABLE, problems=tuple(problems))
 
 
+def _check_kinds(folder: Path) -> Iterator[Problem]:
+    for path in sorted(_files(folder)):
+        if not stat.S_ISREG((folder / path).lstat().st_mode):
+            yield Problem(code="file_irregular", message=f"{path} is no regular file")
+
+
 def _check_files(folder: Path) -> Iterator[Problem]:
     manifest = read_file(folder / MANIFEST_FILE, Manifest)
+    # The manifest cannot list what is written after it.
+    if read_file(folder / RUN_FILE, RunFile) != RunFile(run_id=manifest.run_id):
+        yield Problem(code="file_changed", message=f"{RUN_FILE} is not that of {manifest.run_id}")
     listed = {entry.path: entry for entry in manifest.files}
     found = set(_files(folder)) - {MANIFEST_FILE, RUN_FILE}
     for path in sorted(listed.keys() - found):
@@ -70,8 +82,9 @@ def _check_files(folder: Path) -> Iterator[Problem]:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    for place, _, names in os.walk(folder):
-        for name in names:
+    for place, folders, names in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        for name in (*names, *links):
             yield os.path.relpath(os.path.join(place, name), folder).replace(os.sep, "/")
 
 

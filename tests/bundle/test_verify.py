@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,15 @@ def rewrite(run: Run, name: str, change: Callable[[list[Any]], object]) -> None:
     sign(run)
 
 
+def replace(path: Path, make: Callable[[Path], object]) -> None:
+    path.unlink()
+    make(path)
+
+
+def link_away(path: Path) -> None:
+    path.symlink_to("run.json")
+
+
 def test_a_sound_bundle(run: Run) -> None:
     document = verify(run.store.path(f"runs/{run.run_id}"))
     assert document.as_data() == {"ok": True, "reportable": True, "problems": []}
@@ -68,6 +78,14 @@ def test_a_sound_bundle(run: Run) -> None:
         (lambda bundle: (bundle / "evidence/harbor/0/0/trial.log").unlink(), "file_missing"),
         (lambda bundle: (bundle / "extra.txt").write_text("?"), "file_unlisted"),
         (lambda bundle: (bundle / "report.html").write_text("?"), "file_changed"),
+        (lambda bundle: (bundle / "run.json").write_text('{"run_id": "run-another"}'), "file_changed"),
+        (lambda bundle: (bundle / "run.json").write_text(""), "bundle_unreadable"),
+        (lambda bundle: replace(bundle / "summary.json", os.mkfifo), "file_irregular"),
+        (
+            lambda bundle: replace(bundle / "report.html", lambda at: at.symlink_to("run.json")),
+            "file_irregular",
+        ),
+        (lambda bundle: (bundle / "evidence/more").symlink_to("harbor"), "file_irregular"),
     ],
 )
 def test_damaged_files(run: Run, damage: Callable[[Path], object], code: str) -> None:
