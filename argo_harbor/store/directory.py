@@ -15,7 +15,8 @@ from typing import BinaryIO
 from argo_harbor.errors import PlatformError
 from argo_harbor.store.base import Entry, KeyNotFound
 
-_TEMPORARY = ".tmp-"
+_UNFINISHED = ".unfinished"
+"""Folder of writes that are under way. No object lies in it: names that others chose are objects' alone."""
 _NO_KEY = re.compile(r"(?:\A|/)\.{0,2}(?:/|\Z)|\0")
 """A part that is empty, `.` or `..`, or a NUL."""
 
@@ -55,7 +56,7 @@ class DirectoryStore:
         temporary: Path | None = None
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=_TEMPORARY, dir=target.parent)
+            handle, name = tempfile.mkstemp(dir=self._unfinished())
             temporary = Path(name)
             with os.fdopen(handle, "wb") as out:
                 fill(out)
@@ -102,8 +103,12 @@ class DirectoryStore:
             # No hard links here, or too many of this file: then the bytes move.
             self.put_file(target, Path(origin))
 
-    @staticmethod
-    def _link(origin: str, destination: str) -> None:
+    def _unfinished(self) -> str:
+        folder = self._prefix + _UNFINISHED
+        os.makedirs(folder, exist_ok=True)
+        return folder
+
+    def _link(self, origin: str, destination: str) -> None:
         # A write in place would change both names, so what is linked can no longer be written to.
         os.chmod(origin, 0o444)
         try:
@@ -114,7 +119,7 @@ class DirectoryStore:
         except FileExistsError:
             if os.path.samefile(origin, destination):
                 return
-            temporary = os.path.join(os.path.dirname(destination), f"{_TEMPORARY}{secrets.token_hex(8)}")
+            temporary = os.path.join(self._unfinished(), secrets.token_hex(8))
             os.link(origin, temporary)
             os.replace(temporary, destination)
 
@@ -130,9 +135,9 @@ class DirectoryStore:
             if key.startswith(prefix):
                 yield Entry(key, found.st_size, found.st_mtime)
 
-    @staticmethod
-    def _files(base: str) -> Iterator[tuple[str, os.stat_result]]:
+    def _files(self, base: str) -> Iterator[tuple[str, os.stat_result]]:
         folders = [base]
+        unfinished = self._prefix + _UNFINISHED
         while folders:
             try:
                 entries = os.scandir(folders.pop())
@@ -141,8 +146,9 @@ class DirectoryStore:
             with entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-                    elif not entry.name.startswith(_TEMPORARY):
+                        if entry.path != unfinished:
+                            folders.append(entry.path)
+                    else:
                         try:
                             yield entry.path, entry.stat()
                         except FileNotFoundError:

@@ -99,3 +99,26 @@ def test_a_store_below_a_file_is_an_error_with_a_code(tmp_path: Path) -> None:
     with pytest.raises(PlatformError) as caught:
         DirectoryStore(tmp_path / "file").put("k", b"1")
     assert caught.value.code == "store_write_failed"
+
+
+def test_what_a_killed_write_leaves_is_no_object(store: DirectoryStore) -> None:
+    """Nor does it lie where a bundle is, in which every file counts."""
+    store.put("runs/r/agent-eval-results/summary.json", b"{}")
+    program = (
+        "import os, pathlib, signal, sys\n"
+        "from argo_harbor.store.directory import DirectoryStore\n"
+        "store = DirectoryStore(pathlib.Path(sys.argv[1]))\n"
+        "store._write('runs/r/agent-eval-results/x', lambda out: os.kill(os.getpid(), signal.SIGKILL))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(store.root)], check=False).returncode < 0
+    assert [entry.key for entry in store.list("")] == ["runs/r/agent-eval-results/summary.json"]
+    assert os.listdir(store.path("runs/r/agent-eval-results")) == ["summary.json"]
+    assert len(list(store.root.glob(".unfinished/*"))) == 1
+
+
+@pytest.mark.parametrize("name", [".tmp-notes", ".unfinished", ".unfinished/x"])
+def test_names_that_a_sandbox_chose_are_listed(store: DirectoryStore, name: str) -> None:
+    store.put(f"runs/r/trials/0/0/0-00000000/artifacts/{name}", b"x")
+    assert [entry.key for entry in store.list("runs/r/trials/")] == [
+        f"runs/r/trials/0/0/0-00000000/artifacts/{name}"
+    ]
