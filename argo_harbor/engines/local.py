@@ -90,9 +90,10 @@ class LocalEngine:
         write_request(self.store, run_id, plan, base=base.kind, submitted_at=_now(), more=options.request)
         cap = min(plan.head.limits.cap, 2 * (os.cpu_count() or 1))
         with scratch.run_scratch(run_id, preferred) as folder:
-            schedule = self._schedule(
-                run_id, plan, folder, base=base, grants=granted.as_input(), cap=cap, progress=progress
-            )
+            with scratch.writing(folder):
+                schedule = self._schedule(
+                    run_id, plan, folder, base=base, grants=granted.as_input(), cap=cap, progress=progress
+                )
             progress(
                 events.RunAccepted(
                     run=run_id,

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from argo_harbor.errors import PlatformError
 from argo_harbor.sandbox.scratch import remove_scratch, scratch_folder
 
 LOCK = "alive.lock"
@@ -24,9 +25,13 @@ _MAKING_SECONDS = 60.0
 
 @contextmanager
 def run_scratch(run_id: str, preferred: Path) -> Iterator[Path]:
-    """The folder of a run, locked while it is in use and removed afterwards."""
-    folder = scratch_folder(run_id, preferred)
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    """The folder of a run, locked while it is in use and removed afterwards.
+
+    Raises: PlatformError `store_write_failed`.
+    """
+    with writing(preferred):
+        folder = scratch_folder(run_id, preferred)
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_SH)
         yield folder
@@ -35,6 +40,19 @@ def run_scratch(run_id: str, preferred: Path) -> Iterator[Path]:
             remove_scratch(folder)
         finally:
             os.close(handle)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn what the disk does not take of a run's scratch into PlatformError `store_write_failed`."""
+    try:
+        yield
+    except OSError as error:
+        raise PlatformError(
+            "store_write_failed",
+            f"cannot prepare the run in {folder}: {error.strerror or error}",
+            "free some space, or name another folder with --store, or TMPDIR",
+        ) from error
 
 
 def sweep(preferred: Path) -> list[Path]:

@@ -173,6 +173,21 @@ def test_a_full_disk_while_the_bundle_is_written(program: Program, shared: Progr
     assert program("runs", "verify", run_id, "--json").json("verify-document-1")["ok"] is True
 
 
+def test_a_disk_that_is_too_full_for_a_run(program: Program) -> None:
+    """Objects of a small suite still fit, what sandboxes start from does not."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 10, 64 << 10))
+
+    command = ("runs", "submit", "--harbor-dir", EXAMPLES / "hello-world", "--agent", "oracle", "--json")
+    failed = program(*command, "--base", "preview", preexec_fn=limit)
+    assert (failed.status, failed.error["code"]) == (5, "store_write_failed")
+    assert "cannot prepare the run" in failed.error["message"]
+    assert "Traceback" not in said(failed.stderr)
+    assert not list(program.store.glob("scratch/*"))
+
+
 AS_NOBODY = """
 import os, sys
 import argo_harbor.api, argo_harbor.cli.main, argo_harbor.cli.request, argo_harbor.cli.compiled

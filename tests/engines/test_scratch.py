@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from argo_harbor.engines import scratch
+from argo_harbor.errors import PlatformError
 
 HOLD = """
 import sys
@@ -76,3 +77,14 @@ def test_links_are_not_followed(tmp_path: Path, run_id: str) -> None:
     (tmp_path / run_id).symlink_to(tmp_path / "precious")
     assert scratch.sweep(tmp_path) == []
     assert (tmp_path / "precious").is_dir()
+
+
+@pytest.mark.parametrize("place", ["/proc/none", "file/none"])
+def test_a_folder_that_cannot_be_made(tmp_path: Path, run_id: str, place: str) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(PlatformError, match="cannot prepare the run in") as found,
+        scratch.run_scratch(run_id, tmp_path / place),
+    ):
+        pass
+    assert found.value.code == "store_write_failed"
