@@ -124,7 +124,7 @@ class Sizes:
                 request=Amounts(cpus=cpus, memory_mb=memory, storage_mb=storage, gpus=gpus),
                 # Disk is no burst: what is written stays, so the task gets just what it asks for.
                 limit=Amounts(
-                    cpus=round(cpus * factor, 3),
+                    cpus=_thousandths(cpus * factor),
                     memory_mb=math.ceil(memory * factor),
                     storage_mb=storage,
                     gpus=gpus,
@@ -145,6 +145,12 @@ class Sizes:
 
 def _disk_ceiling(profile: Profile) -> int:
     return min(profile.max_storage_mb, profile.max_disk_mb, MAX_MEGABYTES)
+
+
+def _thousandths(cpus: float) -> float:
+    """Rounded up to what Kubernetes counts in, so that a limit is neither nothing nor below the request."""
+    # Six decimals first: 0.1 times 3 is 0.3 and a trifle, which must not become 0.301.
+    return max(1, math.ceil(round(cpus * 1000, 6))) / 1000
 
 
 def _written(value: float) -> str:

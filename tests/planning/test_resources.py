@@ -35,6 +35,28 @@ def test_limits_are_the_request_times_the_factor_but_for_disk() -> None:
     assert resources.limit == Amounts(cpus=0.75, memory_mb=1502, storage_mb=16384)
 
 
+@pytest.mark.parametrize(
+    ("cpus", "factor", "limit"),
+    [
+        (0.0001, 3, 0.001),
+        (1e-300, 3, 0.001),
+        (0.0014, 1, 0.002),
+        (0.1, 3, 0.3),
+        (1 / 3, 3, 1.0),
+        (2, 1.5, 3.0),
+    ],
+)
+def test_a_cpu_limit_is_in_thousandths_and_never_below_the_request(
+    cpus: float, factor: float, limit: float
+) -> None:
+    profile = Profile(name="p", limit_factor=factor)
+    for found in (
+        part_of({"environment": {"cpus": cpus}}, profile=profile),
+        part_of(request=spec(sandbox={"cpus": cpus}), profile=profile),
+    ):
+        assert found.resources.agent.limit.cpus == limit
+
+
 def test_flags_replace_the_agents_values_only() -> None:
     request = spec(sandbox={"cpus": 2, "memory_mb": 512, "storage_mb": 1024})
     config = {"environment": {"cpus": 99, "memory_mb": 3000}, "verifier": {"environment": {"cpus": 3}}}
