@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from harbor.agents.installed.base import NonZeroAgentExitCodeError
 from harbor.models.task.config import MultiStepRewardStrategy
 from harbor.models.trial.result import ExceptionInfo, TrialResult
@@ -9,8 +11,12 @@ from harbor.trial.trial import Trial
 
 from argo_harbor.model.record import Usage
 from argo_harbor.runner.job import Report, ReportedFailure, ReportedGrading
-from argo_harbor.runner.outcome import AGENT_TIMEOUT, Failure, Graded, Phase
+from argo_harbor.runner.outcome import AGENT_EXIT, AGENT_TIMEOUT, Failure, Graded, Phase
 from argo_harbor.runner.session import Session
+
+ORACLE = "oracle"
+EXIT_CODE_FILE = "exit-code.txt"
+"""Where Harbor's oracle leaves the status of a solution that failed; it raises nothing."""
 
 
 def unusable(error: Exception, trial_dir: str) -> Report:
@@ -26,8 +32,8 @@ def report_of(trial: Trial, session: Session, *, trial_dir: str, cancelled: bool
         created=True,
         cancelled=cancelled,
         phase=session.phase,
-        failure=_failure(result.exception_info, session) if not cancelled else None,
-        gradings=_gradings(result, session),
+        failure=_failure(trial, session) if not cancelled else None,
+        gradings=_gradings(trial, session),
         multi_step=trial.task.has_steps,
         final_step_only=strategy is MultiStepRewardStrategy.FINAL,
         tampered=session.tampered,
@@ -44,9 +50,11 @@ def report_of(trial: Trial, session: Session, *, trial_dir: str, cancelled: bool
     )
 
 
-def _failure(info: ExceptionInfo | None, session: Session) -> ReportedFailure | None:
+def _failure(trial: Trial, session: Session) -> ReportedFailure | None:
+    info = trial.result.exception_info
     if info is None:
-        return None
+        failed = _failed_solution(trial, trial.paths.agent_dir)
+        return _reported(failed) if failed else None
     noted = session.gradings.get("")
     if noted is not None and noted.failure is not None and noted.failure.type == info.exception_type:
         return _reported(noted.failure)
@@ -67,7 +75,18 @@ def _names(kind: type[BaseException]) -> set[str]:
     return {kind.__name__}.union(*(_names(derived) for derived in kind.__subclasses__()))
 
 
-def _gradings(result: TrialResult, session: Session) -> tuple[ReportedGrading, ...]:
+def _failed_solution(trial: Trial, agent_dir: Path) -> Failure | None:
+    """The oracle's failure that Harbor only wrote down; other agents raise theirs."""
+    left = agent_dir / EXIT_CODE_FILE
+    if trial.config.agent.name != ORACLE or not left.is_file():
+        return None
+    with left.open("rb") as source:
+        status = source.read(20).decode(errors="replace").strip()
+    return Failure(AGENT_EXIT, f"the solution ended with status {status}", "agent")
+
+
+def _gradings(trial: Trial, session: Session) -> tuple[ReportedGrading, ...]:
+    result = trial.result
     if result.step_results is None:
         return tuple(_grading(graded) for graded in session.gradings.values())
     found = []
@@ -77,6 +96,8 @@ def _gradings(result: TrialResult, session: Session) -> tuple[ReportedGrading, .
         failure = graded.failure
         if info is not None and failure is None:
             failure = Failure(info.exception_type, info.exception_message[:4000], "agent")
+        if failure is None:
+            failure = _failed_solution(trial, trial.paths.step_agent_dir(step.step_name))
         found.append(_grading(Graded(step.step_name, graded.reading, failure)))
     return tuple(found)
 

@@ -53,7 +53,7 @@ def test_every_row_of_the_table(bench: Bench, tmp_path: Path) -> None:
         for record in ran.records()
     }
     assert found == {
-        "agent-exit": ("scored", "", 1.0),
+        "agent-exit": ("scored", "agent_exit_nonzero", 1.0),
         "agent-timeout": ("scored", "agent_timeout", 1.0),
         "boolean": ("unscored", "reward_invalid", None),
         "empty": ("unscored", "reward_missing", None),
@@ -112,6 +112,28 @@ def test_a_record_holds_what_happened_and_its_evidence_can_be_read(bench: Bench,
     for name in ("config.json", "result.json", "trial.log"):
         assert name in record.files
     assert set(record.overhead_seconds) == {"before_agent", "after_verifier"}
+
+
+def test_a_step_whose_solution_fails_is_graded_and_the_failure_kept(bench: Bench, tmp_path: Path) -> None:
+    task = write_task(
+        tmp_path / "suite", "steps", toml='[[steps]]\nname = "first"\n[[steps]]\nname = "second"\n'
+    )
+    for step, solution in (("first", "exit 3"), ("second", "true")):
+        for file, text in (
+            ("instruction.md", "Do it."),
+            ("solution/solve.sh", solution),
+            ("tests/test.sh", f"echo 1 > {REWARD}"),
+        ):
+            (task / "steps" / step / file).parent.mkdir(parents=True, exist_ok=True)
+            (task / "steps" / step / file).write_text(f"#!/bin/bash\n{text}\n")
+    (record,) = bench.run(tmp_path / "suite").records()
+    assert (record.outcome.value, record.rewards) == ("scored", {"reward": 1.0})
+    assert record.error is not None
+    assert (record.error.code, record.error.message) == (
+        "agent_exit_nonzero",
+        "the solution ended with status 3",
+    )
+    assert [step.error.code if step.error else "" for step in record.steps] == ["agent_exit_nonzero", ""]
 
 
 def test_a_verifier_that_forks_and_hangs_leaves_nothing(bench: Bench, tmp_path: Path) -> None:
