@@ -122,6 +122,9 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is no
         try:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._sandbox.stop()
+        except TimeoutError:
+            # No fault of the trial: what it runs has ended, its files go with the trial's folder.
+            self.logger.warning("the sandbox was not removed within %g s", STOP_SECONDS)
         finally:
             self._sandbox = None
 
