@@ -47,7 +47,7 @@ REGISTRY_PATH = "/etc/argo-harbor/registry"
 EGRESS_TOKEN_PATH = "/run/argo-harbor/egress"
 """File `token`, made anew in each pod; mounted by the runner and the egress container, never by the
 sandbox."""
-WORK_PATH = "/work"
+WORK_PATH = "/trial"
 """The runner's own scratch space, its home and its working directory."""
 ARTIFACT_PATH = f"{WORK_PATH}/artifact"
 """What Argo's UI gets to see: the record and the ends of the logs; at most 1 MiB, absent when there is

@@ -118,7 +118,7 @@ def node(name: str, *, pod: bool, dice: random.Random) -> dict[str, Any]:
         data["inputs"]["parameters"].append({"name": "image", "value": image})
     if not pod:
         return data | {"children": [node_id(f"{name}({number})", RUN) for number in range(2)]}
-    artifact = {"name": "trial", "path": "/work/artifact", "s3": {"key": f"argo/{RUN}/{data['id']}/trial"}}
+    artifact = {"name": "trial", "path": "/trial/artifact", "s3": {"key": f"argo/{RUN}/{data['id']}/trial"}}
     return data | {
         "message": dice.choice(("", "Error (exit code 75)", "pod deleted")),
         "nodeFlag": {"retried": True},
