@@ -165,6 +165,9 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is no
 
     @override
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
+        if source_dir.rstrip("/") == VERIFIER_FOLDER:
+            # A verifier that removed its folder has left no reward, which is no fault of the sandbox.
+            await self.ensure_dirs([VERIFIER_FOLDER], chmod=False)
         done = await self._transfer(lambda: self.sandbox.download_folder(source_dir, Path(target_dir)))
         self._list_links(source_dir, done)
         if source_dir.rstrip("/") == VERIFIER_FOLDER:

@@ -75,7 +75,8 @@ class WatchedVerifier(Verifier):  # type: ignore[misc]  # Harbor is not type-che
         try:
             await super()._remove_reward_files()
         except RuntimeError as error:
-            reading = Reading(None, "reward_tampered", "a reward path is a folder that the agent made")
+            detail = "what lay at the reward paths before grading could not be removed"
+            reading = Reading(None, "reward_tampered", detail)
             self._note(reading)
             raise RewardTampered(reading.detail) from error
 

@@ -42,6 +42,7 @@ def test_every_row_of_the_table(bench: Bench, tmp_path: Path) -> None:
     write_task(suite, "one-key", test='echo \'{"speed": 0.5, "": 1}\' > /logs/verifier/reward.json')
     write_task(suite, "pipe", test=f"mkfifo {REWARD}")
     write_task(suite, "served", solve=SERVE, test=ASKED)
+    write_task(suite, "unfoldered", test="rm -rf /logs/verifier")
     write_task(suite, "words", test=f"echo well done > {REWARD}")
     ran = bench.run(suite)
     found = {
@@ -67,11 +68,12 @@ def test_every_row_of_the_table(bench: Bench, tmp_path: Path) -> None:
         "one-key": ("unscored", "reward_key_missing", None),
         "pipe": ("unscored", "reward_tampered", None),
         "served": ("scored", "", 1.0),
+        "unfoldered": ("unscored", "reward_missing", None),
         "words": ("unscored", "reward_invalid", None),
     }
     assert all(record.final for record in ran.records())
     results = ran.engine.survey(ran.run_id).results().result.coverage
-    assert (results.total, results.scored, results.failed, results.missing) == (15, 3, 12, 0)
+    assert (results.total, results.scored, results.failed, results.missing) == (16, 3, 13, 0)
     assert ran.engine.status(ran.run_id).phase is RunPhase.COMPLETED
     # The same once more, from the store alone.
     ran.engine.merge(ran.run_id)
