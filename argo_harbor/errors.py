@@ -59,6 +59,7 @@ PLATFORM: Mapping[str, str] = {
     "platform_not_configured": "no platform is configured",
     "platform_unreachable": "the platform does not answer",
     "store_write_failed": "the store did not take a file",
+    "store_unreadable": "the store cannot be read",
     "sandbox_unavailable": "sandboxes cannot be started on this machine",
     "plan_unreadable": "a stored plan is newer than this program, broken or incomplete",
     "run_id_reused": "the run's name belongs to another workflow",

@@ -31,8 +31,11 @@ def read_trials(path: str | os.PathLike[str]) -> list[Trial]:
 def bundle_folder(path: Path) -> Path:
     """The bundle at or below `path`. Raises PlatformError `bundle_unreadable` when there is no whole one."""
     for folder in (path, path / BUNDLE):
-        if (folder / RUN_FILE).is_file():
-            return folder
+        try:
+            if (folder / RUN_FILE).is_file():
+                return folder
+        except OSError as error:
+            raise _unreadable(f"{folder}: {error.strerror or error}") from error
     raise PlatformError(
         "bundle_unreadable",
         f"{path} holds no {RUN_FILE}: the results are not there, or not whole",

@@ -79,18 +79,31 @@ class DirectoryStore:
                 return source.readall()
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             raise KeyNotFound(key) from error
+        except OSError as error:
+            raise self._unreadable(key, error) from error
 
     def get_file(self, key: str, path: Path) -> None:
         try:
             shutil.copyfile(self.path(key), path)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             raise KeyNotFound(key) from error
+        except OSError as error:
+            raise self._unreadable(key, error) from error
 
     def open(self, key: str) -> BinaryIO:
         try:
             return open(self._file(key), "rb")
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             raise KeyNotFound(key) from error
+        except OSError as error:
+            raise self._unreadable(key, error) from error
+
+    def _unreadable(self, what: str, error: OSError) -> PlatformError:
+        return PlatformError(
+            "store_unreadable",
+            f"cannot read {what} in {self.root}: {error.strerror or error}",
+            "check who may read the store's folder, or name another one with --store",
+        )
 
     def copy(self, source: str, target: str) -> None:
         """Hard links where the file system can: objects are replaced as a whole, never written in place."""
@@ -143,6 +156,8 @@ class DirectoryStore:
                 entries = os.scandir(folders.pop())
             except (FileNotFoundError, NotADirectoryError):
                 continue
+            except OSError as error:
+                raise self._unreadable(str(error.filename), error) from error
             with entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):

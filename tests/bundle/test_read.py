@@ -71,3 +71,9 @@ def test_no_bundle_half_a_bundle_broken_rows(run: Run, tmp_path: Path) -> None:
     (run.bundle / "run.json").unlink()
     with pytest.raises(PlatformError, match="not whole"):
         read_trials(run.bundle)
+
+
+def test_a_folder_that_cannot_be_looked_into(tmp_path: Path) -> None:
+    with pytest.raises(PlatformError) as found:
+        read_trials(tmp_path / ("b" * 300))
+    assert found.value.code == "bundle_unreadable"

@@ -122,3 +122,17 @@ def test_names_that_a_sandbox_chose_are_listed(store: DirectoryStore, name: str)
     assert [entry.key for entry in store.list("runs/r/trials/")] == [
         f"runs/r/trials/0/0/0-00000000/artifacts/{name}"
     ]
+
+
+def test_a_store_that_cannot_be_read_says_so(tmp_path: Path) -> None:
+    """A name longer than any file system takes stands in for a closed folder, which root can read."""
+    store = DirectoryStore(tmp_path / ("s" * 300))
+    for read in (
+        lambda: store.get("runs/r"),
+        lambda: store.get_file("runs/r", tmp_path / "out"),
+        lambda: store.open("runs/r"),
+        lambda: list(store.list("runs/")),
+    ):
+        with pytest.raises(PlatformError, match="cannot read") as found:
+            read()
+        assert found.value.code == "store_unreadable"
