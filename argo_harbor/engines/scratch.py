@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -63,11 +64,21 @@ def sweep(preferred: Path) -> list[Path]:
         if handle is None:
             continue
         try:
+            _end_unborn(folder)
             remove_scratch(folder)
             removed.append(folder)
         finally:
             os.close(handle)
     return removed
+
+
+def _end_unborn(folder: Path) -> None:
+    """End sandboxes that never came to be: when bwrap is killed at its start, its child waits for ever."""
+    inside = os.fsencode(folder) + b"/"
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "comm").read_text() == "bwrap\n" and inside in (process / "cmdline").read_bytes():
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def wait_until_quiet(run_id: str, preferred: Path, seconds: float) -> bool:

@@ -158,7 +158,8 @@ class BubblewrapSandbox(Sandbox):
                 if self._first_handle >= 0:
                     signal.pidfd_send_signal(self._first_handle, signal.SIGKILL)
                 else:
-                    self._process.kill()
+                    # Its group: a child that still waits for bwrap to map its user would wait for ever.
+                    os.killpg(self._process.pid, signal.SIGKILL)
             if self._process.stdin is not None:
                 self._process.stdin.close()
             # bwrap ends after the first process, and that is gone only when everything inside is.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -88,3 +90,25 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, run_id: str, place: str) -
     ):
         pass
     assert found.value.code == "store_write_failed"
+
+
+def test_a_sandbox_that_never_came_to_be_is_ended(tmp_path: Path, run_id: str) -> None:
+    """A program of bwrap's name stands for one: the real one can be cut off so only for a moment."""
+    process, folder = hold(run_id, tmp_path)
+    unborn = other = None
+    try:
+        bwrap = Path(shutil.copy("/bin/sleep", folder / "work/bwrap"))
+        bystander = Path(shutil.copy("/bin/sleep", folder / "work/reader"))
+        unborn, other = (subprocess.Popen([program, "600"]) for program in (bwrap, bystander))
+        assert folder not in scratch.sweep(tmp_path)
+        assert unborn.poll() is None
+        process.kill()
+        process.wait()
+        assert folder in scratch.sweep(tmp_path)
+        assert unborn.wait(5) == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        for started in (process, unborn, other):
+            if started is not None:
+                started.kill()
+        process.communicate()
