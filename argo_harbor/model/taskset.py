@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from argo_harbor.errors import Finding
 from argo_harbor.model.base import Model
 from argo_harbor.model.task import StepConfig, TaskConfig
 
@@ -87,26 +88,11 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Warned:
-    """Something that is probably a mistake but stops nothing."""
+class Warned(Finding):
+    """Something that is probably a mistake but stops nothing.
 
-    code: str
-    """`unknown_key`, `not_a_task`, `deprecated_key` or `link_left_out`."""
-    message: str
-    task: str = ""
-    file: str = ""
-    key: str = ""
-    hint: str = ""
-
-    def as_json(self) -> dict[str, str]:
-        return {
-            "task": self.task,
-            "file": self.file,
-            "key": self.key,
-            "code": self.code,
-            "message": self.message,
-            "hint": self.hint,
-        }
+    Its code is `unknown_key`, `not_a_task`, `deprecated_key`, `link_left_out`, or `network_narrowed` of a run.
+    """
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.task, self.file, self.key) if part)

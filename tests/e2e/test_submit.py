@@ -138,7 +138,7 @@ def test_a_sandbox_reads_no_secret_of_the_machine(program: Program, tmp_path: Pa
         planted.write_text("planted-secret-4713")
     planted.chmod(0o600)
     suite = tmp_path / "suite"
-    places = f"/etc/shadow {planted} /root/.profile /root/.bashrc /home/*/.profile"
+    places = f"/etc/shadow {planted} ~root/.profile ~root/.bashrc /home/*/.profile"
     write_task(suite, "reader", solve=f"cat {places} > /logs/artifacts/read.txt 2>/dev/null; true")
     try:
         done = program(

@@ -18,7 +18,7 @@ def test_everything_that_the_preview_cannot_do_is_fine():
         codes(
             "FROM golang AS build",
             "USER builder",
-            "RUN --mount=type=cache,target=/root/.cache go build",
+            "RUN --mount=type=cache,target=/var/cache go build",
             "FROM debian",
             "COPY --from=build /x /x",
             "ADD local.tgz /opt",

@@ -89,7 +89,7 @@ def test_every_container_has_the_usual_folders_and_its_own_hosts(tmp_path):
         ("link", "run", "/elsewhere"),
         ("folder", "tmp", "", 0o700),
         ("file", "var", "no folder"),
-        workdir="/srv/../work/here",
+        workdir="/srv/../app/here",
     )
     for name in ("proc", "dev", "etc"):
         assert (root / name).is_dir()
@@ -98,7 +98,7 @@ def test_every_container_has_the_usual_folders_and_its_own_hosts(tmp_path):
     assert (root / "run").is_symlink()
     assert (root / "var").read_text() == "no folder"
     assert (mode(root / "tmp"), mode(root / "root"), mode(root / "logs/verifier")) == (0o1777, 0o700, 0o777)
-    assert (root / "work/here").is_dir()
+    assert (root / "app/here").is_dir()
 
 
 def test_a_resolver_of_the_builder_is_not_the_sandboxes(tmp_path):
