@@ -91,7 +91,7 @@ class Task:
 class Warned(Finding):
     """Something that is probably a mistake but stops nothing.
 
-    Its code is `unknown_key`, `not_a_task`, `deprecated_key`, `link_left_out`, or `network_narrowed` of a run.
+    Codes: `unknown_key`, `not_a_task`, `deprecated_key`, `link_left_out`; of a run, `network_narrowed`.
     """
 
     def __str__(self) -> str:
