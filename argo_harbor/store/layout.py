@@ -89,6 +89,10 @@ def workflow_mark(run_id: str, uid: str) -> str:
     return f"runs/{run_id}/workflows/{uid}"
 
 
+def workflow_marks(run_id: str) -> str:
+    return f"runs/{run_id}/workflows/"
+
+
 def build_record(run_id: str, image_key: str, uid: str) -> str:
     return f"runs/{run_id}/builds/{image_key}/{uid}.json"
 
