@@ -52,8 +52,8 @@ class GoTool:
     """The folder under ``tests/tools`` whose ``go.mod`` pins it."""
     module: str
     """Path of the Go module with the sources; ``go.mod`` names its version."""
-    package: str
-    """Package of the program, relative to the module."""
+    package: str = ""
+    """Package of the program, relative to the module; empty: the module's own folder."""
     ldflags: str = "-s -w"
     """Flags for the linker; ``{module}`` and ``{version}`` are filled in."""
     mend: Callable[[Path], None] | None = None
@@ -63,6 +63,11 @@ class GoTool:
     def version(self) -> str:
         """The pinned version, such as ``v4.0.5``."""
         return _pinned(self.folder, rf"{re.escape(self.module)} (v\S+)")
+
+    @property
+    def target(self) -> str:
+        """Import path of the program's package."""
+        return f"{self.module}/{self.package}".rstrip("/")
 
     @property
     def oldest_go(self) -> tuple[int, ...]:
@@ -185,7 +190,7 @@ def _compile(tool: GoTool, *, workspace: Path, output: Path, say: Say) -> None:
         ldflags,
         "-o",
         str(output),
-        f"{tool.module}/{tool.package}",
+        tool.target,
     ]
     say(f"{tool.name} {tool.version}: compiling, a few minutes the first time")
     started = time.monotonic()

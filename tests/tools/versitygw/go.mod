@@ -1,6 +1,6 @@
 module argo-harbor.invalid/tests/tools/versitygw
 
-go 1.25.7
+go 1.25.0
 
 tool github.com/versity/versitygw/cmd/versitygw
 
