@@ -31,8 +31,6 @@ AnyWorkflow = Workflow | WorkflowTemplate | CronWorkflow
 
 TITLE_ANNOTATION = "workflows.argoproj.io/title"
 DESCRIPTION_ANNOTATION = "workflows.argoproj.io/description"
-TASKSET_ANNOTATION = "argo-harbor/taskset"
-PROFILE_ANNOTATION = "argo-harbor/profile"
 
 # SIGTERM to SIGKILL: what a runner needs to stop the agent and to upload what there is.
 _GRACE_SECONDS = 120
@@ -148,8 +146,8 @@ def annotations_of(plan: RunPlan) -> dict[str, str]:
         TITLE_ANNOTATION: _title(plan),
         DESCRIPTION_ANNOTATION: prose(f"profile {head.profile.name}{model}{attempts}{left_out}"),
         names.PLAN_LABEL: plan.digest,
-        PROFILE_ANNOTATION: head.profile.name,
-        TASKSET_ANNOTATION: prose(head.taskset.ref),
+        names.PROFILE_ANNOTATION: head.profile.name,
+        names.TASKSET_ANNOTATION: prose(head.taskset.ref),
     }
 
 

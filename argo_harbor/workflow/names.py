@@ -13,23 +13,36 @@ TRIAL_ACCOUNT = "argo-harbor-trial"
 EXECUTOR_ACCOUNT = "argo-harbor-executor"
 """Of Argo's own containers: workflowtaskresults create, patch."""
 NETWORK_ACCOUNT = "argo-harbor-network"
+BUILD_ACCOUNT = "argo-harbor-build"
+"""Of build pods: no rights either, but a name by which a site can let only them be privileged."""
 MERGE_ACCOUNT = "argo-harbor-merge"
 SHARD_ACCOUNT = "argo-harbor-shard"
 
+USER_ROLE = "argo-harbor-user"
+"""What a person needs to submit and follow runs; who gets it is the site's to say."""
+
 PLATFORM_CONFIGMAP = "argo-harbor-platform"
-"""Holds `platform.toml`."""
+PLATFORM_KEY = "platform.toml"
+PROFILES_CONFIGMAP = "argo-harbor-profiles"
+"""Holds one `<profile>.toml` for each profile."""
 ARTIFACT_CONFIGMAP = "argo-harbor-artifacts"
 ARTIFACT_KEY = "store"
 """Where Argo's executor puts the small artifacts that its UI shows; its `keyFormat` starts with `argo/`."""
 
 PLAN_LABEL = "argo-harbor/plan"
 """First 16 hex of the plan's digest; the whole one is an annotation of the same name."""
+USER_LABEL = "argo-harbor/user"
+"""Hash of the name of who submitted the run; the name itself is an annotation of the same name."""
+TASKSET_ANNOTATION = "argo-harbor/taskset"
+PROFILE_ANNOTATION = "argo-harbor/profile"
 RUN_LABEL = "argo-harbor/run"
 TASK_LABEL = "argo-harbor/task-index"
 ATTEMPT_LABEL = "argo-harbor/attempt"
 NET_LABEL = "argo-harbor/net"
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 """Argo's own, on every pod of a workflow."""
+COMPLETED_LABEL = "workflows.argoproj.io/completed"
+"""Argo's own: `true` on a workflow that is over."""
 
 NET_NONE = "none"
 NET_INTERNET = "internet"
@@ -86,6 +99,11 @@ def chunk_name(number: int) -> str:
 
 def shard_name(number: int) -> str:
     return f"shard-{number:03}"
+
+
+def token_secret(account: str) -> str:
+    """The Secret in which Argo looks for the token of an executor's account."""
+    return f"{account}.service-account-token"
 
 
 def plan_label(plan: RunPlan) -> str:

@@ -1,0 +1,152 @@
+"""The pods of a run: why they wait, which image could not be pulled, and what they log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from argo_harbor.cluster.client import Cluster, Json
+from argo_harbor.cluster.paths import core
+from argo_harbor.workflow import names
+
+NODE_ID_ANNOTATION = "workflows.argoproj.io/node-id"
+MAIN = "main"
+
+PULL_REASONS = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable", "ErrImageNeverPull"}
+)
+_STARTING = frozenset({"PodInitializing", "ContainerCreating"})
+"""What every container says while nothing is wrong with it."""
+_MESSAGE_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class PullError:
+    """An image that the node did not get."""
+
+    image: str
+    reason: str
+    message: str
+
+    @property
+    def unauthorized(self) -> bool:
+        """Whether the registry wants credentials that the pod did not show."""
+        text = self.message.lower()
+        return any(
+            word in text for word in ("unauthorized", "authentication required", "401", "forbidden", "403")
+        )
+
+
+@dataclass(frozen=True)
+class Pod:
+    """One pod of a run, read once."""
+
+    data: Json
+
+    @property
+    def name(self) -> str:
+        return str(self._metadata.get("name", ""))
+
+    @property
+    def uid(self) -> str:
+        return str(self._metadata.get("uid", ""))
+
+    @property
+    def node_id(self) -> str:
+        """Id of its node in the workflow's status."""
+        return str((self._metadata.get("annotations") or {}).get(NODE_ID_ANNOTATION, ""))
+
+    @property
+    def workflow(self) -> str:
+        return self._labels.get(names.WORKFLOW_LABEL, "")
+
+    @property
+    def index(self) -> int | None:
+        """Index of the task that it works for; None for steps of the whole run."""
+        return _number(self._labels.get(names.TASK_LABEL, ""))
+
+    @property
+    def attempt(self) -> int | None:
+        return _number(self._labels.get(names.ATTEMPT_LABEL, ""))
+
+    @property
+    def phase(self) -> str:
+        """Kubernetes' word: Pending, Running, Succeeded, Failed, Unknown."""
+        return str(self._status.get("phase") or "")
+
+    @property
+    def created(self) -> str:
+        return str(self._metadata.get("creationTimestamp", ""))
+
+    def pull_errors(self) -> list[PullError]:
+        """Images that could not be pulled, as far as the node has said so."""
+        found = []
+        for status, waiting in self._waiting():
+            if waiting.get("reason") in PULL_REASONS:
+                message = str(waiting.get("message") or "")[:_MESSAGE_CHARS]
+                found.append(PullError(str(status.get("image") or ""), str(waiting["reason"]), message))
+        return found
+
+    def waits_for(self) -> str:
+        """Why a pending pod does not run yet, in words of scheduler or node; empty when it just starts."""
+        for condition in _dicts(self._status.get("conditions")):
+            if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+                return str(condition.get("message") or condition.get("reason") or "")[:_MESSAGE_CHARS]
+        for status, waiting in self._waiting():
+            reason = str(waiting.get("reason") or "")
+            if reason and reason not in _STARTING:
+                what = str(status.get("image") if reason in PULL_REASONS else status.get("name") or "")
+                message = str(waiting.get("message") or "")[:_MESSAGE_CHARS]
+                return ": ".join(filter(None, (reason, what, message)))
+        return ""
+
+    def _waiting(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+        for kind in ("initContainerStatuses", "containerStatuses"):
+            for status in _dicts(self._status.get(kind)):
+                state = status.get("state")
+                waiting = state.get("waiting") if isinstance(state, dict) else None
+                if isinstance(waiting, dict):
+                    yield status, waiting
+
+    @property
+    def _metadata(self) -> Mapping[str, Any]:
+        found = self.data.get("metadata")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def _labels(self) -> Mapping[str, str]:
+        return self._metadata.get("labels") or {}
+
+    @property
+    def _status(self) -> Mapping[str, Any]:
+        found = self.data.get("status")
+        return found if isinstance(found, dict) else {}
+
+
+def list_pods(cluster: Cluster, run: str) -> list[Pod]:
+    """The pods of a run and of its parts, as long as they are kept. Raises: ClusterError."""
+    return [
+        Pod(item) for item in cluster.list(core(cluster.namespace, "pods"), labels=f"{names.RUN_LABEL}={run}")
+    ]
+
+
+def read_log(cluster: Cluster, pod: str, container: str = MAIN) -> str:
+    """What a container has written so far. Raises: ClusterError, also while it has not started."""
+    return cluster.text(core(cluster.namespace, "pods", pod, "log"), {"container": container})
+
+
+def follow_log(cluster: Cluster, pod: str, container: str = MAIN) -> Iterator[str]:
+    """Its lines as they come, from the first; ends with the container. Raises: ClusterError."""
+    path = core(cluster.namespace, "pods", pod, "log")
+    for line in cluster.lines(path, {"container": container, "follow": "true"}):
+        yield line.decode(errors="replace")
+
+
+def _dicts(values: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(values, list):
+        yield from (value for value in values if isinstance(value, dict))
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() else None

@@ -1,0 +1,151 @@
+"""Workflows of ours in a cluster: create, find, list, stop, and what their status says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from argo_harbor.cluster.client import Cluster, Json
+from argo_harbor.cluster.nodes import Node, read_nodes
+from argo_harbor.cluster.paths import workflows as path_of
+from argo_harbor.workflow import names
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """One Workflow object, read once."""
+
+    data: Json
+
+    @property
+    def name(self) -> str:
+        return str(self._metadata.get("name", ""))
+
+    @property
+    def uid(self) -> str:
+        return str(self._metadata.get("uid", ""))
+
+    @property
+    def created(self) -> str:
+        """RFC 3339."""
+        return str(self._metadata.get("creationTimestamp", ""))
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self._metadata.get("labels") or {}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self._metadata.get("annotations") or {}
+
+    @property
+    def plan(self) -> str:
+        """Digest of the plan that it runs, 64 hex; empty for a workflow that is none of ours."""
+        return self.annotations.get(names.PLAN_LABEL, "")
+
+    @property
+    def user(self) -> str:
+        return self.annotations.get(names.USER_LABEL, "")
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """UIDs of the objects that it belongs to; a part of a run belongs to the run's workflow."""
+        owned = self._metadata.get("ownerReferences") or ()
+        return tuple(str(each.get("uid", "")) for each in owned if isinstance(each, dict))
+
+    @property
+    def shutdown(self) -> str:
+        """`Stop` or `Terminate` when somebody ended it."""
+        return str((self.data.get("spec") or {}).get("shutdown") or "")
+
+    @property
+    def suspended(self) -> bool:
+        return bool((self.data.get("spec") or {}).get("suspend"))
+
+    @property
+    def phase(self) -> str:
+        """Argo's word: empty before its controller saw it, then Pending, Running, Succeeded, Failed,
+        Error."""
+        return str(self._status.get("phase") or "")
+
+    @property
+    def message(self) -> str:
+        return str(self._status.get("message") or "")
+
+    @property
+    def finished(self) -> str:
+        """RFC 3339; empty while it runs."""
+        return str(self._status.get("finishedAt") or "")
+
+    @property
+    def over(self) -> bool:
+        """Nothing of it will start any more, the exit handler included."""
+        return self.phase in ("Succeeded", "Failed", "Error")
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Empty also where the status does not hold them: see `knows_nodes`."""
+        return self._nodes or ()
+
+    @property
+    def knows_nodes(self) -> bool:
+        return self._nodes is not None
+
+    @cached_property
+    def _nodes(self) -> tuple[Node, ...] | None:
+        return read_nodes(self._status)
+
+    @property
+    def _metadata(self) -> Mapping[str, Any]:
+        found = self.data.get("metadata")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def _status(self) -> Mapping[str, Any]:
+        found = self.data.get("status")
+        return found if isinstance(found, dict) else {}
+
+
+def create_workflow(cluster: Cluster, body: Json, *, dry_run: bool = False) -> Workflow:
+    """Raises: AlreadyExists, Rejected, Forbidden, Unreachable (then it may exist all the same)."""
+    return Workflow(cluster.create(path_of(cluster.namespace), body, dry_run=dry_run))
+
+
+def find_workflow(cluster: Cluster, name: str) -> Workflow | None:
+    """Raises: ClusterError."""
+    found = cluster.find(path_of(cluster.namespace, name))
+    return None if found is None else Workflow(found)
+
+
+def list_runs(cluster: Cluster, *, user_label: str = "", active: bool = False) -> Iterator[Workflow]:
+    """Workflows that are runs of ours; parts of other runs are left out. Raises: ClusterError."""
+    labels = [names.PLAN_LABEL]
+    labels += [f"{names.USER_LABEL}={user_label}"] if user_label else []
+    labels += [f"{names.COMPLETED_LABEL}!=true"] if active else []
+    for item in cluster.list(path_of(cluster.namespace), labels=",".join(labels)):
+        workflow = Workflow(item)
+        if not is_part(workflow):
+            yield workflow
+
+
+def list_parts(cluster: Cluster, run: Workflow) -> list[Workflow]:
+    """The workflows that a split run has created so far, by name. Raises: ClusterError."""
+    label = run.labels.get(names.PLAN_LABEL, "")
+    found = cluster.list(
+        path_of(cluster.namespace), labels=f"{names.PLAN_LABEL}={label}" if label else names.PLAN_LABEL
+    )
+    owned = (workflow for workflow in map(Workflow, found) if run.uid in workflow.owners)
+    return sorted(owned, key=lambda workflow: workflow.name)
+
+
+def is_part(workflow: Workflow) -> bool:
+    """Whether it is a part of a run too large for one Workflow: those belong to another workflow."""
+    owned = (workflow.data.get("metadata") or {}).get("ownerReferences") or ()
+    return any(isinstance(each, dict) and each.get("kind") == "Workflow" for each in owned)
+
+
+def stop_workflow(cluster: Cluster, name: str) -> None:
+    """End what runs of it and let its exit handler run, as `argo stop` does. Raises: ClusterError."""
+    cluster.merge_patch(path_of(cluster.namespace, name), {"spec": {"shutdown": "Stop"}})
