@@ -11,6 +11,7 @@ ObjectName = Annotated[str, StringConstraints(pattern=r"^([a-z0-9]([a-z0-9.-]{0,
 """A Kubernetes object's name, or empty."""
 Plain = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._/:@-]*$")]
 """Safe in a workflow parameter or patch: Argo evaluates `{{…}}` wherever it stands."""
+RegistryHost = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?$")]
 GroupName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
 
@@ -85,6 +86,8 @@ class Platform(Model):
     registry: Plain = "registry.invalid/argo-harbor"
     base_image_mirror: Plain = ""
     """Registry prefix that stands in for Docker Hub when images are built."""
+    insecure_registries: tuple[RegistryHost, ...] = ()
+    """Registries that speak plain HTTP, as `host:port`; nodes pull from them by settings of their own."""
     default_sandbox_profile: str = ""
     undeny: tuple[str, ...] = ()
     """Denied ranges that are opened all the same, each written exactly as in the denied list."""
