@@ -1,4 +1,7 @@
-"""Finds and reads the platform file: a flag, else `ARGO_HARBOR_PLATFORM`, else the built-in platform."""
+"""Finds and reads the platform file: a flag, else `ARGO_HARBOR_PLATFORM`, else the built-in platform.
+
+Where a cluster says what its platform is, `settings.site` puts that in between.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import NamedTuple
 from argo_harbor.errors import Finding, Refused
 from argo_harbor.model.platform import BUILT_IN, Platform
 from argo_harbor.settings.addresses import wrong_addresses, wrong_hosts, wrong_ranges, wrong_url
-from argo_harbor.settings.strict import parse_model, read_toml
+from argo_harbor.settings.strict import parse_model, parse_toml, read_text
 
 VARIABLE = "ARGO_HARBOR_PLATFORM"
 CODE = "invalid_platform"
@@ -47,9 +50,14 @@ def find_platform(path: Path | None = None, env: Mapping[str, str] | None = None
 
 def read_platform(path: Path) -> Platform:
     """Read and check one platform file. Raises Refused `invalid_platform`."""
-    platform = parse_model(Platform, read_toml(path, CODE), code=CODE, file=str(path))
+    return parse_platform(read_text(path, CODE), str(path))
+
+
+def parse_platform(text: str, file: str) -> Platform:
+    """Check the text of a platform file; `file` says where it stands. Raises Refused `invalid_platform`."""
+    platform = parse_model(Platform, parse_toml(text, CODE, file), code=CODE, file=file)
     findings = [
-        Finding(CODE, message, f"correct {key}", file=str(path), key=key) for key, message in _wrong(platform)
+        Finding(CODE, message, f"correct {key}", file=file, key=key) for key, message in _wrong(platform)
     ]
     if findings:
         raise Refused.of(findings, what="file")

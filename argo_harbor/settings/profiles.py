@@ -6,20 +6,28 @@ A profile of the site replaces a shipped one of the same name.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from argo_harbor.errors import Finding, Refused
+from argo_harbor.errors import Finding, HarborError, Refused
 from argo_harbor.model.platform import Platform
 from argo_harbor.model.profile import Profile
 from argo_harbor.planning.profiles import default_profile_name
 from argo_harbor.settings.addresses import wrong_hosts, wrong_ranges
 from argo_harbor.settings.platform import platform_file as file_in_force
 from argo_harbor.settings.shipped import shipped_folder
-from argo_harbor.settings.strict import parse_model, read_toml
+from argo_harbor.settings.strict import parse_model, parse_toml, read_text
 
-__all__ = ["ListedProfile", "check_profile", "default_profile_name", "list_profiles", "load_profile"]
+__all__ = [
+    "ListedProfile",
+    "check_profile",
+    "default_profile_name",
+    "list_profiles",
+    "load_profile",
+    "parse_profile",
+    "unknown_profile",
+]
 
 CODE = "invalid_profile"
 SHIPPED = "shipped"
@@ -33,7 +41,7 @@ class ListedProfile(NamedTuple):
     default: bool
     """True for the profile of a run that names none."""
     source: str
-    """`shipped`, or its file."""
+    """`shipped`, its file, or the ConfigMap that holds it."""
 
 
 def list_profiles(
@@ -59,12 +67,16 @@ def load_profile(
     files = _files(platform_file, env)
     path = files.get(name)
     if path is None:
-        near = difflib.get_close_matches(name, files, n=1)
-        meant = f"did you mean {near[0]}? " if near else ""
-        raise Refused(
-            "unknown_profile", f"there is no profile {name!r}", f"{meant}profiles: {', '.join(sorted(files))}"
-        )
+        raise unknown_profile(name, files)
     return _read(path)
+
+
+def unknown_profile(name: str, known: Iterable[str]) -> HarborError:
+    """The error for a name that is none of the known ones."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    return Refused("unknown_profile", f"there is no profile {name!r}", f"{meant}profiles: {', '.join(names)}")
 
 
 def check_profile(path: Path, platform: Platform) -> Profile:
@@ -102,12 +114,20 @@ def _files(platform_file: Path | None, env: Mapping[str, str] | None) -> dict[st
 
 
 def _read(path: Path) -> Profile:
-    data = read_toml(path, CODE)
-    data.setdefault("name", path.stem)
-    profile = parse_model(Profile, data, code=CODE, file=str(path))
+    return parse_profile(read_text(path, CODE), path.stem, str(path))
+
+
+def parse_profile(text: str, name: str, file: str) -> Profile:
+    """Check the text of a profile; `name` is what it is found by, `file` says where it stands.
+
+    Raises:
+        Refused: `invalid_profile` with every mistake.
+    """
+    data = parse_toml(text, CODE, file)
+    data.setdefault("name", name)
+    profile = parse_model(Profile, data, code=CODE, file=file)
     findings = [
-        Finding(CODE, message, f"correct {key}", file=str(path), key=key)
-        for key, message in _wrong(profile, path.stem)
+        Finding(CODE, message, f"correct {key}", file=file, key=key) for key, message in _wrong(profile, name)
     ]
     if findings:
         raise Refused.of(findings, what="file")

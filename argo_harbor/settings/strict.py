@@ -23,7 +23,7 @@ _MAX_SHOWN = 60
 _SECRET_TABLES = frozenset({"env", "env_secrets", "agent_kwargs"})
 
 
-def broken(code: str, path: Path, message: str, hint: str) -> HarborError:
+def broken(code: str, path: Path | str, message: str, hint: str) -> HarborError:
     """The error for a file that cannot be read as what it should be."""
     return Refused.of([Finding(code, message, hint, file=str(path))])
 
@@ -47,11 +47,15 @@ def read_text(path: Path, code: str) -> str:
 
 def read_toml(path: Path, code: str) -> dict[str, Any]:
     """A TOML file as data. Raises Refused with the given code."""
-    text = read_text(path, code)
+    return parse_toml(read_text(path, code), code, str(path))
+
+
+def parse_toml(text: str, code: str, file: str) -> dict[str, Any]:
+    """TOML as data; `file` says where it stands. Raises Refused with the given code."""
     try:
         return tomli.loads(text)
     except (ValueError, RecursionError) as error:
-        raise broken(code, path, f"broken TOML: {error}", "correct the file at that place") from error
+        raise broken(code, file, f"broken TOML: {error}", "correct the file at that place") from error
 
 
 def parse_model[M: Model](model: type[M], data: Mapping[str, Any], *, code: str, file: str = "") -> M:
