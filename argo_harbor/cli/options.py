@@ -115,6 +115,18 @@ StoreDir = Annotated[
         rich_help_panel=_WHERE,
     ),
 ]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        "--context", metavar="NAME", help="Kube context; else the current one.", rich_help_panel=_WHERE
+    ),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace", "--workspace", metavar="NAME", help="Namespace of the cluster.", rich_help_panel=_WHERE
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run id, or `last`.")]
 

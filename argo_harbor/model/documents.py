@@ -280,6 +280,52 @@ class ConfigDocument(Model):
     settings: tuple[SettingLine, ...]
 
 
+class InstalledObject(Model):
+    """One object of an install."""
+
+    kind: str
+    name: str
+    change: Literal["render", "create", "update", "unchanged", "delete"]
+    diff: str = ""
+    """With `--diff`: what changes, as a unified diff of YAML. Values of Secrets are not in it."""
+
+
+class InstallDocument(Model):
+    """`install`."""
+
+    action: Literal["render", "dry-run", "diff", "apply", "uninstall", "discover"]
+    context: str = ""
+    """Empty where no cluster was asked."""
+    namespace: str
+    objects: tuple[InstalledObject, ...] = ()
+    text: str = ""
+    """The rendered YAML, or the platform file that was discovered."""
+    kept_because: str = ""
+    """Why removing leaves the namespace; empty where it does not."""
+    warnings: tuple[Item, ...] = ()
+
+
+class DoctorCheck(Model):
+    """One thing that `doctor` looked at."""
+
+    name: str
+    status: Literal["ok", "warning", "failed", "skipped"]
+    message: str
+    hint: str = ""
+    """The cure, in one line; empty where there is nothing to cure."""
+    seconds: float = Field(ge=0)
+
+
+class DoctorDocument(Model):
+    """`doctor`."""
+
+    ok: bool
+    """No check failed."""
+    context: str
+    namespace: str
+    checks: tuple[DoctorCheck, ...]
+
+
 class DownloadDocument(Model):
     """`runs download`."""
 

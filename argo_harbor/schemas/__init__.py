@@ -78,6 +78,8 @@ PUBLISHED: Mapping[str, Published] = {
     "config-document-1": _written(documents.ConfigDocument),
     "download-document-1": _written(documents.DownloadDocument),
     "logs-document-1": _written(documents.LogsDocument),
+    "install-document-1": _written(documents.InstallDocument),
+    "doctor-document-1": _written(documents.DoctorDocument),
     "error-document-1": _written(documents.ErrorDocument),
 }
 """By file name without `.json`."""
