@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 help:
 	@echo "make run       run the hello-world suite on this machine and print its scores"
 	@echo "make test      unit + package + lint"
-	@echo "make e2e       Harbor on generated input, real sandboxes, the real command line"
+	@echo "make e2e       Harbor on generated input, real sandboxes, a real S3 server, the real command line"
 	@echo "make check     ruff, mypy, import-linter"
 	@echo "make coverage  unit + e2e with coverage, at least 90 %"
 	@echo "make bench     print figures of speed and memory"
@@ -32,7 +32,7 @@ run: $(VENV)/.run
 test: unit package lint
 
 unit: $(VENV)/.dev
-	$(PYTEST) -q -n 2 -m "not (conformance or sandbox or e2e or package or lint or bench)" $(ARGS)
+	$(PYTEST) -q -n 2 -m "not (conformance or sandbox or services or e2e or package or lint or bench)" $(ARGS)
 
 package: $(VENV)/.dev
 	$(PYTEST) -q -m package $(ARGS)
@@ -44,7 +44,7 @@ lint: $(VENV)/.dev
 	[ $$status -eq 0 ] && $(PYTEST) -q -m lint $(ARGS)
 
 e2e: $(VENV)/.dev
-	$(PYTEST) -q -m "conformance or sandbox or e2e" $(ARGS)
+	$(PYTEST) -q -m "conformance or sandbox or services or e2e" $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-pytest_plugins = ["tests.support.fixtures_argo"]
+pytest_plugins = ["tests.support.fixtures_argo", "tests.support.fixtures_s3"]
 
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", ".cache/hypothesis")
 

@@ -28,7 +28,8 @@ class Entry(NamedTuple):
 class Store(Protocol):
     """Reads and writes whole objects. Writes are atomic: a reader sees old or new bytes, never a part.
 
-    Every method that writes raises PlatformError `store_write_failed`.
+    Every method that writes raises PlatformError `store_write_failed`, every one that reads
+    `store_unreadable`, and every one that takes a key ValueError for what is none (`store.keys`).
     """
 
     @property
@@ -67,4 +68,11 @@ class Store(Protocol):
 
     def delete(self, key: str) -> None:
         """Deleting what is not there is no error."""
+        ...
+
+    def clock(self) -> float:
+        """Now on the clock that `Entry.modified` is on: seconds since the epoch, perhaps whole ones.
+
+        One request to a server; programs on several machines measure a common budget by it.
+        """
         ...
