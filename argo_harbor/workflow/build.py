@@ -2,8 +2,9 @@
 not there.
 
 BuildKit's daemon runs beside the runner as a native sidecar, put in by `podSpecPatch`: Dockerfile commands
-are foreign code and get neither Argo's volume nor, as the daemon asks its client for them, the registry's
-credentials. It needs to be privileged, which no pod with an agent ever is.
+are foreign code and get neither Argo's volume nor, as the daemon asks its client for them, any registry's
+credentials. It needs to be privileged, which no pod with an agent ever is. Its settings (the mirror of Docker
+Hub, registries without TLS) it writes itself from a variable, so that BuildKit's own image does.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from argo_harbor.model.plan import RunPlan
+from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import names
 from argo_harbor.workflow.emit import to_yaml
 from argo_harbor.workflow.objects import (
@@ -28,9 +30,11 @@ from argo_harbor.workflow.tasks import PlannedTask, Side
 from argo_harbor.workflow.text import inputs, parameter
 
 SOCKET_PATH = "/run/buildkit"
-_ADDRESS = f"unix://{SOCKET_PATH}/buildkitd.sock"
+ADDRESS = f"unix://{SOCKET_PATH}/buildkitd.sock"
 CLIENT_PATH = "/opt/buildkit"
 """Where the runner finds `buildctl`, taken from BuildKit's own image."""
+_CONFIG_ENV = "BUILDKITD_CONFIG"
+_CONFIG_PATH = "/tmp/buildkitd.toml"
 
 # Room for compilers; the size of images is bounded by the node's disk.
 _RESOURCES: ResourceRequirements = {
@@ -87,20 +91,20 @@ def build_entry(build: Build, depends: str) -> DAGTask:
 
 
 def build_template(plan: RunPlan, reference: RunReference) -> Template:
-    registry = plan.head.platform.secrets.registry
+    logins = _logins(plan)
     mounts: list[VolumeMount] = [
         {"name": "buildkit-socket", "mountPath": SOCKET_PATH},
         {"name": "buildkit-client", "mountPath": CLIENT_PATH, "readOnly": True},
     ]
+    for secret, volume in logins.items():
+        path = f"{names.REGISTRY_PATH}/{secret}"
+        mounts.append({"name": volume["name"], "mountPath": path, "readOnly": True})
     volumes: list[Volume] = [
         {"name": "buildkit-socket", "emptyDir": {}},
         {"name": "buildkit-client", "emptyDir": {}},
         {"name": "buildkit-state", "emptyDir": {}},
+        *logins.values(),
     ]
-    if registry:
-        item: KeyToPath = {"key": ".dockerconfigjson", "path": "config.json"}
-        volumes.append({"name": "registry", "secret": {"secretName": registry, "items": [item]}})
-        mounts.append({"name": "registry", "mountPath": names.REGISTRY_PATH, "readOnly": True})
     return {
         "name": names.BUILD,
         "inputs": {"parameters": [{"name": "index"}, {"name": "side", "value": "agent"}]},
@@ -113,10 +117,6 @@ def build_template(plan: RunPlan, reference: RunReference) -> Template:
             "build",
             reference,
             arguments=["--task", inputs("index"), "--side", inputs("side"), "--try", "{{retries}}"],
-            env=[
-                {"name": "BUILDKIT_HOST", "value": _ADDRESS},
-                {"name": "DOCKER_CONFIG", "value": names.REGISTRY_PATH},
-            ],
             mounts=mounts,
         ),
         "podSpecPatch": to_yaml(
@@ -127,6 +127,31 @@ def build_template(plan: RunPlan, reference: RunReference) -> Template:
                 "initContainers": [_installer(plan), _daemon(plan)],
             }
         ),
+    }
+
+
+def daemon_config(platform: Platform) -> str:
+    """`buildkitd.toml`: which registries have no TLS, and what stands in for Docker Hub."""
+    tables = [f'[registry."{host}"]\nhttp = true\n' for host in dict.fromkeys(platform.insecure_registries)]
+    if platform.base_image_mirror:
+        tables.append(f'[registry."docker.io"]\nmirrors = ["{platform.base_image_mirror}"]\n')
+    return "".join(tables)
+
+
+def _logins(plan: RunPlan) -> dict[str, Volume]:
+    """The Secrets with registry logins as volumes, by name: for pushing, and for base images.
+
+    Optional, since the runner can say which one is missing and a pod that waits for it cannot.
+    """
+    secrets = plan.head.platform.secrets
+    wanted = dict.fromkeys(name for name in (secrets.registry, *secrets.image_pull) if name)
+    item: KeyToPath = {"key": ".dockerconfigjson", "path": "config.json"}
+    return {
+        secret: {
+            "name": f"registry-{number}",
+            "secret": {"secretName": secret, "items": [item], "optional": True},
+        }
+        for number, secret in enumerate(wanted)
     }
 
 
@@ -147,17 +172,17 @@ def _daemon(plan: RunPlan) -> UserContainer:
         "image": plan.head.platform.images.buildkit,
         "restartPolicy": "Always",
         "command": [
-            "buildkitd",
-            "--addr",
-            _ADDRESS,
+            "sh",
+            "-c",
             # The runner is no root and must reach the socket.
-            "--group",
-            str(RUNNER_UID),
+            f'printf %s "${_CONFIG_ENV}" > {_CONFIG_PATH} && exec buildkitd --config {_CONFIG_PATH} '
+            f"--addr {ADDRESS} --group {RUNNER_UID}",
         ],
+        "env": [{"name": _CONFIG_ENV, "value": daemon_config(plan.head.platform)}],
         "securityContext": {"privileged": True},
         "resources": _RESOURCES,
         "startupProbe": {
-            "exec": {"command": ["buildctl", "--addr", _ADDRESS, "debug", "workers"]},
+            "exec": {"command": ["buildctl", "--addr", ADDRESS, "debug", "workers"]},
             "periodSeconds": 1,
             "failureThreshold": 120,
         },

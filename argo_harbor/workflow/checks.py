@@ -17,12 +17,15 @@ from argo_harbor.workflow import destinations
 from argo_harbor.workflow.text import ENV_NAME, LABEL_KEY, LABEL_VALUE, PLAIN, SECRET_REFERENCE
 
 
-def check_plan(plan: RunPlan) -> None:
-    """Raises Refused with every finding, UsageError for a plan without a running task."""
+def check_plan(plan: RunPlan, *, host_variables: bool = False) -> None:
+    """Raises Refused with every finding, UsageError for a plan without a running task.
+
+    `host_variables`: the submitter has read them, so they are no finding.
+    """
     head = plan.head
     if not plan.parts:
         raise UsageError("no_tasks_selected", "no task of the plan runs", "select other tasks")
-    findings = [*argo_findings(plan), *_grants(head), *_profile(head), *_platform(head)]
+    findings = [*argo_findings(plan, host_variables=host_variables), *_grants(head), *_profile(head), *_platform(head)]
     if findings:
         raise Refused.of(findings, "setting")
 
@@ -72,6 +75,7 @@ def _platform(head: PlanHead) -> Iterator[Finding]:
     checks: list[tuple[str, Callable[[], object]]] = [
         ("store.endpoint", lambda: destinations.store(platform)),
         ("registry", lambda: destinations.registry(platform)),
+        ("base_image_mirror", lambda: destinations.build_sources(platform)),
         ("models", lambda: destinations.model(head)),
         ("network.api_server", lambda: destinations.api_servers(network)),
         ("network.resolvers", lambda: _each(ip_address, network.resolvers)),

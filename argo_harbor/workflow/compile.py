@@ -6,7 +6,7 @@ Called by the `compile` command, by publishing and by submitting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from argo_harbor.errors import UsageError
 from argo_harbor.model.plan import RunPlan
@@ -30,25 +30,31 @@ from argo_harbor.workflow.tasks import PlannedTask, planned_tasks
 
 
 def compile_workflow(
-    plan: RunPlan, *, kind: Kind = "workflow", schedule: str | None = None
+    plan: RunPlan,
+    *,
+    kind: Kind = "workflow",
+    schedule: str | None = None,
+    present: Collection[str] = (),
+    host_variables: bool = False,
 ) -> list[AnyWorkflow]:
     """The object that runs the plan; for a run too large for one, the parent first and then its parts in
     order.
 
     `kind` is what the first object becomes; parts are always Workflows, which a step of the parent creates.
     `schedule` is a cron line, only used by a cronworkflow; without one it is suspended until somebody starts
-    it.
+    it. `present` are keys of images that the registry has: a workflow that is submitted at once does not build
+    them. With `host_variables` the submitter brings their values, in a Secret of the run's own.
 
     Raises Refused for what a workflow cannot hold, with all findings; UsageError for an unknown kind, a
     broken schedule and a plan without a running task.
     """
     if kind not in assemble.KINDS:
         raise UsageError("unknown_flag_value", f"{kind!r} is no kind", f"kinds: {', '.join(assemble.KINDS)}")
-    check_plan(plan)
+    check_plan(plan, host_variables=host_variables)
     cron = check_schedule(schedule) if schedule is not None else None
-    compiler = _Compiler(plan)
-    whole = compiler.whole()
-    workflows = [whole] if fits(whole) else compiler.split()
+    whole = _Compiler(plan, present).whole()
+    # Parts lie in the store under the plan's digest, so nothing of the moment may be in them.
+    workflows = [whole] if fits(whole) else _Compiler(plan).split()
     for workflow in workflows:
         if broken := breaches(workflow):
             raise AssertionError(f"emitted what Argo does not take: {broken}")
@@ -58,10 +64,12 @@ def compile_workflow(
 class _Compiler:
     """What the workflows of one plan share."""
 
-    def __init__(self, plan: RunPlan) -> None:
+    def __init__(self, plan: RunPlan, present: Collection[str] = ()) -> None:
         self._plan = plan
-        self._tasks = planned_tasks(plan)
-        self._builds: dict[str, Build] = builds(self._tasks)
+        self._tasks = planned_tasks(plan, present)
+        self._builds: dict[str, Build] = {
+            key: build for key, build in builds(self._tasks).items() if key not in present
+        }
         self._shapes = Shapes(plan, self._tasks)
         self._graph = Graph(self._builds, self._shapes, attempts=plan.head.n_attempts)
         chosen = set(plan.head.canary)

@@ -44,6 +44,13 @@ def registry(platform: Platform) -> Place:
     return _of_url(f"https://{platform.registry}")
 
 
+def build_sources(platform: Platform) -> list[Place]:
+    """Registries that builds may read besides public ones. Raises ValueError for one whose host is none."""
+    mirror = [f"https://{platform.base_image_mirror}"] if platform.base_image_mirror else []
+    plain = [f"http://{host}" for host in platform.insecure_registries]
+    return [_of_url(url) for url in (*mirror, *plain)]
+
+
 def model(head: PlanHead) -> Place | None:
     """The model that the agent calls, if any. Raises ValueError for a base URL without a host."""
     return _of_url(head.agent.model.base_url) if head.agent.model else None

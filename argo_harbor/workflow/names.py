@@ -56,7 +56,7 @@ STORE_PATH = "/etc/argo-harbor/store"
 MODEL_PATH = "/etc/argo-harbor/model"
 """File `api_key` of the model that the agent calls."""
 REGISTRY_PATH = "/etc/argo-harbor/registry"
-"""File `config.json`, as container tools read it."""
+"""Files `<Secret>/config.json`, as container tools read them; in build pods only."""
 EGRESS_TOKEN_PATH = "/run/argo-harbor/egress"
 """File `token`, made anew in each pod; mounted by the runner and the egress container, never by the
 sandbox."""
@@ -91,6 +91,11 @@ WORKFLOW_PARAMETER = "workflow"
 
 
 CHUNK_PREFIX = "chunk-"
+
+
+def host_secret(run: str) -> str:
+    """Name of the Secret with the variables that a run took from its submitter's shell."""
+    return f"{run}-host"
 
 
 def chunk_name(number: int) -> str:

@@ -38,7 +38,8 @@ def internet_template(plan: RunPlan) -> Template:
     """Builds stand among the pods that get out: they fetch base images and packages, and push to the
     registry."""
     platform = plan.head.platform
-    inside = [place for place in (destinations.registry(platform), destinations.model(plan.head)) if place]
+    sources = [destinations.registry(platform), *destinations.build_sources(platform)]
+    inside = dict.fromkeys(place for place in (*sources, destinations.model(plan.head)) if place)
     return _template(
         plan,
         names.NETWORK_INTERNET,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,14 +24,19 @@ class PlannedTask:
     """Keys of its images that have to be built, without repeats."""
 
 
-def planned_tasks(plan: RunPlan) -> list[PlannedTask]:
-    """In the plan's order."""
-    return [_planned(part, entry.dag_name) for part, entry in zip(plan.parts, plan.head.running, strict=True)]
+def planned_tasks(plan: RunPlan, present: Collection[str] = ()) -> list[PlannedTask]:
+    """In the plan's order. Images whose keys are `present` in the registry need no build."""
+    return [
+        _planned(part, entry.dag_name, present)
+        for part, entry in zip(plan.parts, plan.head.running, strict=True)
+    ]
 
 
-def _planned(part: TaskPlan, dag_name: str) -> PlannedTask:
+def _planned(part: TaskPlan, dag_name: str, present: Collection[str]) -> PlannedTask:
     images: list[tuple[Side, ImagePlan]] = [("agent", part.images.agent)]
     if part.images.verifier is not None:
         images.append(("verifier", part.images.verifier))
-    built = dict.fromkeys(image.key for _, image in images if image.kind == "build")
+    built = dict.fromkeys(
+        image.key for _, image in images if image.kind == "build" and image.key not in present
+    )
     return PlannedTask(part, dag_name, part.index, tuple(images), tuple(built))

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from argo_harbor.model import profile
 from argo_harbor.model.base import canonical_json, sha256_hex
-from argo_harbor.model.plan import Grant, Resources, RunPlan, TaskPlan
+from argo_harbor.model.plan import Resources, RunPlan, TaskPlan
 from argo_harbor.workflow import names, sandbox
 from argo_harbor.workflow.objects import (
     EnvVar,
@@ -160,7 +160,7 @@ def _template(
         role,
         reference,
         arguments=["--task", inputs("index"), "--attempt", inputs("attempt"), "--try", "{{retries}}"],
-        env=[{"name": names.EXECD_TOKEN_ENV, "value": sandbox.EXECD_TOKEN}, *_granted(plan, role)],
+        env=[{"name": names.EXECD_TOKEN_ENV, "value": sandbox.EXECD_TOKEN}, *_granted(plan, role, reference)],
         mounts=mounts,
     )
     template: Template = {
@@ -208,20 +208,25 @@ def _model_volume(secret: str, key: str) -> Volume:
     return {"name": "model", "secret": {"secretName": secret, "items": [{"key": key, "path": "api_key"}]}}
 
 
-def _granted(plan: RunPlan, role: Role) -> list[EnvVar]:
-    """Granted variables that live in Secrets. Literal ones are read from the plan: their text could be
-    anything.
+def _granted(plan: RunPlan, role: Role, reference: RunReference) -> list[EnvVar]:
+    """Granted variables that live in Secrets, those of the submitter's shell in the run's own. Literal ones
+    are read from the plan: their text could be anything.
 
     The target's grants also answer names in a verifier's environment table, so every role gets them.
     """
     grants = (*plan.head.grants.target, *(plan.head.grants.verifier if role != "agent" else ()))
-    secrets = {grant.name: grant for grant in grants if grant.kind == "secret"}
-    return [_from_secret(secrets[name]) for name in sorted(secrets)]
+    found: dict[str, EnvVar] = {}
+    for grant in grants:
+        if grant.kind == "secret":
+            secret, key = grant.value.split("/", 1)
+            found[grant.name] = _from_secret(grant.name, secret, key)
+        elif grant.kind == "host":
+            found[grant.name] = _from_secret(grant.name, names.host_secret(reference.run), grant.name)
+    return [found[name] for name in sorted(found)]
 
 
-def _from_secret(grant: Grant) -> EnvVar:
-    secret, key = grant.value.split("/", 1)
+def _from_secret(name: str, secret: str, key: str) -> EnvVar:
     return {
-        "name": f"{names.GRANT_ENV_PREFIX}{grant.name}",
+        "name": f"{names.GRANT_ENV_PREFIX}{name}",
         "valueFrom": {"secretKeyRef": {"name": secret, "key": key}},
     }

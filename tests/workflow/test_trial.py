@@ -292,9 +292,11 @@ def test_only_builds_are_privileged_and_hold_the_registrys_key() -> None:
     privileged = {name for name, each in found.items() if "privileged: true" in each.get("podSpecPatch", "")}
     assert privileged == {"build"}
     build = found["build"]
-    assert [each["name"] for each in build["volumes"]][-1] == "registry"
-    side = [each for each in patch_of(build)["initContainers"] if each["name"] == "buildkitd"]
-    assert "registry" not in {mount["name"] for mount in side[0]["volumeMounts"]}
+    logins = {each["name"]: each["secret"]["secretName"] for each in build["volumes"] if "secret" in each}
+    assert logins == {"registry-0": "registry-push", "registry-1": "registry-pull"}
+    assert logins.keys() <= {mount["name"] for mount in build["container"]["volumeMounts"]}
+    for beside in patch_of(build)["initContainers"]:
+        assert not logins.keys() & {mount["name"] for mount in beside["volumeMounts"]}
     assert found["build"]["metadata"]["labels"][names.NET_LABEL] == "build"
     assert not [each for each in templates(run_plan([task_plan(0)])) if each == "build"]
 

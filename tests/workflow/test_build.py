@@ -1,0 +1,85 @@
+"""The build step: BuildKit's daemon gets settings and no credentials, its client credentials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tomli
+import yaml
+
+from argo_harbor.errors import Refused
+from argo_harbor.model.platform import Platform
+from argo_harbor.workflow import names
+from argo_harbor.workflow.build import build_template, daemon_config
+from argo_harbor.workflow.checks import check_plan
+from argo_harbor.workflow.network import internet_template
+from argo_harbor.workflow.pods import WHOLE
+from tests.support.plans import built, run_plan, task_plan
+
+
+def template(**platform: Any) -> dict[str, Any]:
+    plan = run_plan([task_plan(0, image=built("a"))], platform=Platform.from_data(platform))
+    return dict(build_template(plan, WHOLE))
+
+
+def daemon(found: dict[str, Any]) -> dict[str, Any]:
+    [one] = [
+        each for each in yaml.safe_load(found["podSpecPatch"])["initContainers"] if "restartPolicy" in each
+    ]
+    return dict(one)
+
+
+def test_the_daemon_learns_of_mirror_and_plain_registries() -> None:
+    platform = Platform(
+        base_image_mirror="mirror.tools.svc:5000/hub",
+        insecure_registries=("registry.tools.svc:5000", "mirror.tools.svc:5000"),
+    )
+    assert tomli.loads(daemon_config(platform)) == {
+        "registry": {
+            "registry.tools.svc:5000": {"http": True},
+            "mirror.tools.svc:5000": {"http": True},
+            "docker.io": {"mirrors": ["mirror.tools.svc:5000/hub"]},
+        }
+    }
+
+
+def test_the_daemon_writes_its_settings_before_it_starts() -> None:
+    found = daemon(template(insecure_registries=["registry.tools.svc:5000"]))
+    [variable] = found["env"]
+    assert tomli.loads(variable["value"])["registry"].keys() == {"registry.tools.svc:5000"}
+    shell, flag, script = found["command"]
+    assert (shell, flag) == ("sh", "-c")
+    assert script.startswith(
+        f'printf %s "${variable["name"]}" > /tmp/buildkitd.toml && exec buildkitd --config'
+    )
+
+
+def test_a_hub_that_is_mirrored_under_the_registry_itself_is_one_table_each() -> None:
+    platform = Platform(insecure_registries=("a:1", "a:1"), base_image_mirror="a:1")
+    assert len(tomli.loads(daemon_config(platform))["registry"]) == 2
+
+
+def test_each_secret_is_a_folder_of_the_runner_and_may_be_missing() -> None:
+    found = template(secrets={"registry": "push", "image_pull": ["pull", "push"]})
+    secrets = {each["name"]: each["secret"] for each in found["volumes"] if "secret" in each}
+    assert [each["secretName"] for each in secrets.values()] == ["push", "pull"]
+    assert all(each["optional"] for each in secrets.values())
+    paths = {each["name"]: each["mountPath"] for each in found["container"]["volumeMounts"]}
+    assert [paths[name] for name in secrets] == [f"{names.REGISTRY_PATH}/push", f"{names.REGISTRY_PATH}/pull"]
+    assert not secrets.keys() & {each["name"] for each in daemon(found)["volumeMounts"]}
+
+
+def test_the_fence_lets_builds_reach_a_mirror_inside_the_cluster() -> None:
+    platform = Platform(base_image_mirror="10.1.2.3:5000", insecure_registries=("10.1.2.3:5000", "10.1.2.4"))
+    plan = run_plan([task_plan(0, image=built("a"))], platform=platform)
+    rules = yaml.safe_load(internet_template(plan)["resource"]["manifest"])["spec"]["egress"]
+    inner = [
+        (rule["to"][0]["ipBlock"]["cidr"], rule["ports"][0]["port"]) for rule in rules if "ports" in rule
+    ]
+    assert inner == [("10.1.2.3/32", 5000), ("10.1.2.4/32", 80)]
+
+
+def test_a_mirror_that_names_no_host_is_refused() -> None:
+    with pytest.raises(Refused, match="base_image_mirror"):
+        check_plan(run_plan([task_plan(0)], platform=Platform(base_image_mirror="-/hub")))
