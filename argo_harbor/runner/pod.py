@@ -39,7 +39,7 @@ class Pod:
         """The object store, at the root of this namespace. Raises PlatformError."""
         from argo_harbor.store.opening import open_store
 
-        return open_store(self.platform.store, namespace=self.namespace, credentials=self.credentials)
+        return open_store(self.platform, namespace=self.namespace, credentials=self.credentials)
 
 
 def read_pod(

@@ -113,7 +113,7 @@ def test_a_key_never_leaves_the_root(store: Store, tmp_path: Path, key: str) -> 
     assert [entry.key for entry in store.list("")] == ["k"]
 
 
-@pytest.mark.parametrize("prefix", ["../", "/", "a/../../"])
+@pytest.mark.parametrize("prefix", ["../", "a/../../", "a//b"])
 def test_a_listing_never_leaves_the_root(store: Store, prefix: str) -> None:
     with pytest.raises(ValueError, match="no key of a store"):
         list(store.list(prefix))
