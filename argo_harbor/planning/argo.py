@@ -9,9 +9,12 @@ from argo_harbor.model.plan import RunPlan
 from argo_harbor.model.states import VerifierMode
 
 
-def argo_findings(plan: RunPlan) -> list[Finding]:
-    """Everything that keeps the plan from being a workflow; empty when it can be."""
-    return [*_host_variables(plan), *_steps_with_separate_verifiers(plan)]
+def argo_findings(plan: RunPlan, *, host_variables: bool = False) -> list[Finding]:
+    """Everything that keeps the plan from being a workflow; empty when it can be.
+
+    `host_variables`: who submits has read them, and brings their values in a Secret.
+    """
+    return [*(() if host_variables else _host_variables(plan)), *_steps_with_separate_verifiers(plan)]
 
 
 def _host_variables(plan: RunPlan) -> Iterator[Finding]:

@@ -25,7 +25,12 @@ def check_plan(plan: RunPlan, *, host_variables: bool = False) -> None:
     head = plan.head
     if not plan.parts:
         raise UsageError("no_tasks_selected", "no task of the plan runs", "select other tasks")
-    findings = [*argo_findings(plan, host_variables=host_variables), *_grants(head), *_profile(head), *_platform(head)]
+    findings = [
+        *argo_findings(plan, host_variables=host_variables),
+        *_grants(head),
+        *_profile(head),
+        *_platform(head),
+    ]
     if findings:
         raise Refused.of(findings, "setting")
 
