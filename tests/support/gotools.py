@@ -3,12 +3,13 @@
 Nothing but ``go.mod`` and ``go.sum`` is committed: the sources come through the ordinary ``go`` command and
 are held to those checksums, and the finished programs land in a cache. :mod:`tests.support.argo` is the first
 user; another program is one more :class:`GoTool`, in a folder of its own when its dependencies do not agree
-with those already there.
+with those already there. Programs of our own (:mod:`tests.support.standins`) name their sources' folder.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -58,11 +59,20 @@ class GoTool:
     """Flags for the linker; ``{module}`` and ``{version}`` are filled in."""
     mend: Callable[[Path], None] | None = None
     """Adds to a writable copy of the sources what the published module lacks. None: compiled as published."""
+    source: Path | None = None
+    """Folder of the sources of a module of our own; ``folder`` is then only a name in the cache."""
+
+    @property
+    def home(self) -> Path:
+        """The folder with the ``go.mod`` that pins everything the program is made of."""
+        return self.source or MODULES / self.folder
 
     @property
     def version(self) -> str:
-        """The pinned version, such as ``v4.0.5``."""
-        return _pinned(self.folder, rf"{re.escape(self.module)} (v\S+)")
+        """The pinned version, such as ``v4.0.5``; of sources of our own, their hash."""
+        if self.source is not None:
+            return _hash(self.source)
+        return _pinned(self.home, rf"{re.escape(self.module)} (v\S+)")
 
     @property
     def target(self) -> str:
@@ -72,7 +82,7 @@ class GoTool:
     @property
     def oldest_go(self) -> tuple[int, ...]:
         """The oldest Go that compiles it, by the module's ``go`` line."""
-        return _numbers(_pinned(self.folder, r"go (\d\S*)"))
+        return _numbers(_pinned(self.home, r"go (\d\S*)"))
 
 
 def cache_folder() -> Path:
@@ -103,9 +113,8 @@ def build(tool: GoTool, *, say: Say) -> Path:
             return program
         say(f"{tool.name} {tool.version}: fetching the sources")
         _remove_leftovers(tool_folder(tool))
-        source = module_source(tool)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=tool_folder(tool)) as scratch:
-            workspace = _workspace(tool, source=source, scratch=Path(scratch))
+            workspace = _workspace(tool, scratch=Path(scratch))
             unfinished = Path(scratch) / tool.name
             _compile(tool, workspace=workspace, output=unfinished, say=say)
             # A rename is all or nothing: an interrupted build never leaves half a program under this name.
@@ -157,9 +166,12 @@ def _remove_leftovers(folder: Path) -> None:
         shutil.rmtree(leftover)
 
 
-def _workspace(tool: GoTool, *, source: Path, scratch: Path) -> Path:
+def _workspace(tool: GoTool, *, scratch: Path) -> Path:
     """Return the folder to compile in: the pinned module itself, or a copy of it that uses mended sources."""
-    pinned = MODULES / tool.folder
+    pinned = tool.home
+    if tool.source is not None:
+        return pinned
+    source = module_source(tool)
     if tool.mend is None:
         return pinned
     copy = scratch / "source"
@@ -244,12 +256,22 @@ def _failure(command: list[str], output: str) -> str:
     return f"`{' '.join(command)}` failed:\n{last_lines}"
 
 
-def _pinned(folder: str, pattern: str) -> str:
-    text = (MODULES / folder / "go.mod").read_text()
+def _pinned(folder: Path, pattern: str) -> str:
+    text = (folder / "go.mod").read_text()
     found = re.search(rf"^(?:require |\t)?{pattern}", text, re.MULTILINE)
     if found is None:
-        raise LookupError(f"tests/tools/{folder}/go.mod has no line like `{pattern}`")
+        raise LookupError(f"{folder}/go.mod has no line like `{pattern}`")
     return found[1]
+
+
+def _hash(folder: Path) -> str:
+    """Twelve hex digits that change whenever what Go compiles does."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in {".go", ".mod", ".sum"}:
+            digest.update(f"{path.relative_to(folder)}\0{len(path.read_bytes())}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _numbers(version: str) -> tuple[int, ...]:
