@@ -1,7 +1,6 @@
 """The programs that the cluster consists of, and how to have them all finished.
 
-The order is the order in which ``up`` needs them, so that a first build can be followed by a start as early as
-possible; Go's own cache makes the second program of a module cheap.
+The order is the order in which ``up`` needs them; Go's own cache makes the second program of a module cheap.
 """
 
 from __future__ import annotations
@@ -15,13 +14,14 @@ from pathlib import Path
 from tests.support import gotools
 from tests.support.argo import ARGO
 from tests.support.gotools import GoTool
+from tests.support.s3server import VERSITYGW
 
 KUBERNETES = "k8s.io/kubernetes"
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 
 
 def _kubernetes(name: str) -> GoTool:
-    """A program of Kubernetes; without the stamped version it would call itself v0.0.0 and skew checks fail."""
+    """A program of Kubernetes; without the stamped version it would call itself v0.0.0 and fail checks."""
     pinned = GoTool(name=name, folder="kubernetes", module=KUBERNETES).version
     numbers = re.match(r"v(\d+)\.(\d+)", pinned)
     if numbers is None:
@@ -66,12 +66,6 @@ KUBE_SCHEDULER = _kubernetes("kube-scheduler")
 KUBELET = _kubernetes("kubelet")
 KUBE_PROXY = _kubernetes("kube-proxy")
 KUBECTL = _kubernetes("kubectl")
-VERSITYGW = GoTool(
-    name="versitygw",
-    folder="versitygw",
-    module="github.com/versity/versitygw",
-    package="cmd/versitygw",
-)
 REGISTRY = GoTool(
     name="registry",
     folder="registry",

@@ -1,0 +1,45 @@
+"""Calls the cluster's own kubectl as its administrator."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.cluster.errors import ClusterError
+from tests.cluster.shell import run
+from tests.cluster.state import State
+
+FIELD_MANAGER = "argo-harbor-test"
+
+
+def kubectl(state: State, *arguments: str | Path, text: str | None = None, seconds: float = 120.0) -> str:
+    """Return what kubectl prints.
+
+    Raises:
+        ClusterError: it failed; with its own words.
+    """
+    return run(
+        [state.programs / "kubectl", f"--kubeconfig={state.kubeconfig}", *arguments],
+        text=text,
+        seconds=seconds,
+    )
+
+
+def apply(state: State, *, text: str = "", files: tuple[Path, ...] = ()) -> None:
+    """Apply manifests on the server's side, so that definitions of any size pass.
+
+    Raises:
+        ClusterError: the API server refused one.
+    """
+    sources = [f"--filename={file}" for file in files] or ["--filename=-"]
+    options = ["--server-side", "--force-conflicts", f"--field-manager={FIELD_MANAGER}"]
+    kubectl(state, "apply", *options, *sources, text=text or None)
+
+
+def succeeds(state: State, *arguments: str | Path) -> bool:
+    """Whether kubectl ends with status 0."""
+    try:
+        kubectl(state, *arguments, seconds=15)
+    except (ClusterError, subprocess.SubprocessError):
+        return False
+    return True

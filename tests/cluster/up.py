@@ -1,0 +1,150 @@
+"""Brings the cluster up. Every step is safe to repeat, so an interrupted start is finished by another."""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.cluster import (
+    addresses,
+    argo,
+    certificates,
+    control_plane,
+    dns,
+    kubeconfig,
+    kubectl,
+    network,
+    node,
+    packages,
+    platform,
+    preflight,
+    processes,
+    programs,
+    services,
+)
+from tests.cluster.state import State
+from tests.support import gotools
+from tests.support.gotools import Say
+
+READY_SECONDS = 90.0
+STARTED = (
+    *argo.PROGRAMS,
+    *network.PROGRAMS,
+    *node.PROGRAMS,
+    *control_plane.PROGRAMS,
+    *services.PROGRAMS,
+)
+"""All programs of a running cluster, in the order in which they stop."""
+
+
+def up(state: State, *, say: Say) -> bool:
+    """Bring the cluster up; false if it was up already. ``say`` gets progress lines.
+
+    Raises:
+        MachineUnfit: this machine cannot hold it; nothing was changed.
+        ClusterError: a step failed. What was started stays, for its logs, until ``down``.
+        ToolUnavailable, ToolBuildFailed: a program could not be built.
+    """
+    with only_one(say=say):
+        if is_up(state):
+            return False
+        if not state.exists:
+            preflight.check(state.folder)
+        packages.install(say=say)
+        if not state.exists:
+            preflight.check_network()
+        _prepare(state, say=say)
+        _start(state, say=say)
+        state.mark_ready()
+        return True
+
+
+def is_up(state: State) -> bool:
+    """Whether an ``up`` was finished and everything that it started runs."""
+    return state.ready and not stopped(state) and control_plane.answers(state)
+
+
+def stopped(state: State) -> list[str]:
+    """The programs of a running cluster that do not run."""
+    return [name for name in STARTED if not processes.alive(state, name)]
+
+
+@contextmanager
+def only_one(*, say: Say) -> Iterator[None]:
+    """Let one process at a time change the cluster; the others wait."""
+    folder = gotools.cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "cluster.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another process that starts or stops the cluster")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _prepare(state: State, *, say: Say) -> None:
+    finished = programs.build_all(say=say)
+    state.make()
+    for name, program in finished.items():
+        _link(state.programs / name, program)
+    certificates.make(state)
+    network.prepare(state)
+
+
+def _start(state: State, *, say: Say) -> None:
+    began = time.monotonic()
+
+    def tell(what: str) -> None:
+        say(f"{time.monotonic() - began:5.1f} s  {what}")
+
+    services.start_registries(state)
+    services.start_store(state)
+    node.start_containerd(state)
+    tell("registries, S3 server and containerd run")
+    control_plane.start_api(state)
+    control_plane.start_controllers(state)
+    node.start_kubelet(state)
+    network.start(state)
+    tell("the API server answers")
+    images = _push_images(state, say=say)
+    dns.install(state, image=images["coredns"])
+    argo.install(state, say=say)
+    argo.start(state, executor_image=images["argoexec"])
+    tell("Argo Workflows is installed")
+    _wait_for_node(state)
+    tell("the node is Ready")
+    platform.write(state, images=images)
+    platform.install(state, say=tell)
+    kubectl.kubectl(state, "--namespace", dns.NAMESPACE, "rollout", "status", "--timeout=90s", dns.DEPLOYMENT)
+    tell("names resolve")
+    kubeconfig.merge(state)
+
+
+def _push_images(state: State, *, say: Say) -> Mapping[str, str]:
+    from tests.cluster import images
+
+    def find(name: str) -> Path:
+        return state.programs / name
+
+    return images.push_all(registry=addresses.REGISTRY, tools=find, say=say)
+
+
+def _wait_for_node(state: State) -> None:
+    processes.wait_until(
+        state,
+        lambda: kubectl.succeeds(
+            state, "wait", "--for=condition=Ready", "--timeout=5s", f"node/{addresses.NODE}"
+        ),
+        what=f"node {addresses.NODE} Ready",
+        seconds=READY_SECONDS,
+        needs=("kubelet", "containerd", "kube-apiserver"),
+    )
+
+
+def _link(place: Path, program: Path) -> None:
+    place.unlink(missing_ok=True)
+    place.symlink_to(program.resolve())
