@@ -32,6 +32,7 @@ from argo_harbor.model.profile import Profile
 from argo_harbor.model.spec import RunSpec
 from argo_harbor.model.taskset import Taskset
 from argo_harbor.planning import plan as planning
+from argo_harbor.planning.argo import argo_findings
 from argo_harbor.settings.profiles import default_profile_name, load_profile
 from argo_harbor.sources.read import load_taskset
 from argo_harbor.store.base import Store
@@ -100,10 +101,13 @@ def compile_workflow(
 def publish(plan: RunPlan, store: Where = None) -> None:
     """Bring the plan and the tasks it runs into a store; what is there already stays.
 
+    Also the parts that the plan compiles to when it is too large for one Workflow.
     `plan` must come from `plan()`: one that was read back knows no task folders.
     Raises Refused, PlatformError.
     """
-    publishing.publish(plan, _taskset(plan), _store(store))
+    # What no workflow can run, the local engine still may.
+    compiled = [] if argo_findings(plan) else compiling.compile_workflow(plan)
+    publishing.publish(plan, _taskset(plan), _store(store), workflows=compiled)
 
 
 def submit(

@@ -31,6 +31,10 @@ class DirectoryStore:
     def name(self) -> str:
         return str(self.root)
 
+    @property
+    def parallel(self) -> int:
+        return 1
+
     def path(self, key: str) -> Path:
         """The file of a key. Raises ValueError for a key that leaves the root."""
         return Path(self._file(key))

@@ -40,6 +40,10 @@ class TryKey:
     """The rest of the key: a path inside the try's folder."""
 
 
+def task_archives() -> str:
+    return "tasks/"
+
+
 def task_archive(digest: str) -> str:
     return f"tasks/{digest}.tar.gz"
 
@@ -50,6 +54,10 @@ def taskset(name: str, digest: str) -> str:
 
 def tasksets(name: str = "") -> str:
     return f"tasksets/{name}/" if name else "tasksets/"
+
+
+def plan_folder(digest: str) -> str:
+    return f"plans/{digest}/"
 
 
 def plan_head(digest: str) -> str:

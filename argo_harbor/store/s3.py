@@ -42,6 +42,7 @@ PART_BYTES = 16 << 20
 """Files above are uploaded in parts, each of which may be repeated alone; one part is in memory at a time."""
 MAX_PARTS = 10_000
 """S3's own limit."""
+PARALLEL = 16
 _PIECE = 256 << 10
 _FRESH_STARTS = 3
 """Of a download whose bytes were wrong, or that was replaced meanwhile."""
@@ -71,6 +72,10 @@ class S3Store:
     @property
     def name(self) -> str:
         return f"{self._client.endpoint}/{self._client.bucket}/{self._root}".rstrip("/")
+
+    @property
+    def parallel(self) -> int:
+        return PARALLEL
 
     def __repr__(self) -> str:
         return f"S3Store({self.name!r})"

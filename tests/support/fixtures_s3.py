@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from argo_harbor.store.base import Store
+from argo_harbor.store.directory import DirectoryStore
 from tests.support import gotools, s3server
 from tests.support.s3server import S3Server
+from tests.support.stores import open_s3
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +30,11 @@ def s3_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         pytest.skip(f"versitygw is not available: {reason}")
     with s3server.running(tmp_path_factory.mktemp("s3")) as server:
         yield server
+
+
+@pytest.fixture(params=["directory", pytest.param("s3", marks=pytest.mark.services)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """An empty store of each kind: what uses one must work on both."""
+    if request.param == "directory":
+        return DirectoryStore(tmp_path / "store")
+    return open_s3(request.getfixturevalue("s3_server"))
