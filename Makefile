@@ -3,12 +3,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help run test unit package lint e2e check coverage bench goldens schemas clean
+.PHONY: help run test unit package lint e2e cluster-up cluster-down cluster-status cluster check coverage bench goldens schemas clean
 
 help:
 	@echo "make run       run the hello-world suite on this machine and print its scores"
 	@echo "make test      unit + package + lint"
 	@echo "make e2e       Harbor on generated input, real sandboxes, a real S3 server, the real command line"
+	@echo "make cluster-up, cluster-status, cluster-down   a real Kubernetes with Argo on this machine, as root"
+	@echo "make cluster   the tests that need it"
 	@echo "make check     ruff, mypy, import-linter"
 	@echo "make coverage  unit + e2e with coverage, at least 90 %"
 	@echo "make bench     print figures of speed and memory"
@@ -32,7 +34,7 @@ run: $(VENV)/.run
 test: unit package lint
 
 unit: $(VENV)/.dev
-	$(PYTEST) -q -n 2 -m "not (conformance or sandbox or services or e2e or package or lint or bench)" $(ARGS)
+	$(PYTEST) -q -n 2 -m "not (conformance or sandbox or services or e2e or package or lint or cluster or cluster_down or bench)" $(ARGS)
 
 package: $(VENV)/.dev
 	$(PYTEST) -q -m package $(ARGS)
@@ -46,6 +48,14 @@ lint: $(VENV)/.dev
 e2e: $(VENV)/.dev
 	$(PYTEST) -q -m "conformance or sandbox or services or e2e" $(ARGS)
 
+# A whole Kubernetes with Argo on this machine, for the tests; needs root and, the first time, Go and minutes.
+cluster-up cluster-down cluster-status: $(VENV)/.dev
+	@$(BIN)/python -m tests.cluster $(@:cluster-%=%) $(ARGS)
+
+cluster: $(VENV)/.dev
+	$(PYTEST) -q -m cluster $(ARGS)
+	$(PYTEST) -q -m cluster_down $(ARGS)
+
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -53,7 +63,7 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 coverage: $(VENV)/.dev
-	$(BIN)/python -m tests.support.coverage -q -m "not (package or lint or bench)" $(ARGS)
+	$(BIN)/python -m tests.support.coverage -q -m "not (package or lint or cluster or cluster_down or bench)" $(ARGS)
 
 bench: $(VENV)/.dev
 	$(PYTEST) -q -s -m bench $(ARGS)

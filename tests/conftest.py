@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-pytest_plugins = ["tests.support.fixtures_argo", "tests.support.fixtures_s3"]
+pytest_plugins = ["tests.support.fixtures_argo", "tests.support.fixtures_cluster", "tests.support.fixtures_s3"]
 
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", ".cache/hypothesis")
 
@@ -16,5 +16,7 @@ def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     """No test reads or writes the settings and stores of whoever runs it."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
-    for name in ("ARGO_HARBOR_PLATFORM", "ARGO_HARBOR_STORE", "KUBECONFIG"):
+    # The user's own file may name a cluster that runs at this moment.
+    monkeypatch.setenv("KUBECONFIG", str(home / "kubeconfig"))
+    for name in ("ARGO_HARBOR_PLATFORM", "ARGO_HARBOR_STORE"):
         monkeypatch.delenv(name, raising=False)
