@@ -36,6 +36,7 @@ FINAL_ERRORS: dict[str, str] = {
     "healthcheck_failed": "the environment's healthcheck failed",
     "image_build_failed": "the task's image could not be built",
     "sandbox_failed": "the sandbox did not start or was lost",
+    "sandbox_restarted": "the sandbox ended and came back empty",
     "policy_mismatch": "the network rules in force are not the planned ones",
     "task_unusable": "the task could not be loaded by the runner",
     "cancelled": "the run was cancelled",
@@ -93,6 +94,17 @@ class AppliedPolicy(Model):
     digest: str
     """Of the applied whole; of the planned rules on the local engine."""
     narrowed: bool = False
+    planned: str = ""
+    """Digest of the planned rules, where the applied whole is more than these."""
+
+
+class RefusedHost(Model):
+    """A host that a sandbox asked for and did not get."""
+
+    host: str
+    """Name or address; `(others)` for those beyond the number that is told apart."""
+    count: int
+    """Refused lookups or connections; a lower bound."""
 
 
 class Usage(Model):
@@ -160,10 +172,14 @@ class TrialRecord(Model):
     phases: dict[str, PhaseTime] = Field(default_factory=dict)
     """Keys: `sandbox`, `setup`, `agent`, `verifier`, `collect`."""
     overhead_seconds: dict[str, float] = Field(default_factory=dict)
-    """Our own time: `before_agent`, `after_verifier`."""
+    """Our own time: `before_agent`, from the runner's start to the agent's without the agent's setup, and
+    `after_verifier`, from the last grading to this record."""
     usage: Usage = Usage()
     policies: dict[str, AppliedPolicy] = Field(default_factory=dict)
     """Keys: `setup`, `agent`, `verifier`."""
+    refused: dict[str, tuple[RefusedHost, ...]] = Field(default_factory=dict)
+    """Hosts refused in each phase, the most frequent first; keys as of `policies`, `before` for the time
+    before the first and `deny` for that between phases. Always empty on the local engine."""
     opened_for_grading: tuple[str, ...] = ()
     sandbox: SandboxFacts
     links: tuple[ArtifactLink, ...] = ()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from argo_harbor.runner.job import Mode
+from argo_harbor.workflow.names import POD_UID_ENV
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +22,17 @@ class Command:
     attempt: int
     try_: int
     uid: str
-    settings: Path
+    """Of the pod, or a random one."""
+    settings: Path | None
+    """None in a pod, which finds out everything by itself."""
     deadline: float | None
     """Unix time in seconds at which the run's budget is spent."""
     grants: Path | None
     """JSON with the granted variables, `{"target": {…}, "verifier": {…}}`; usually `/dev/stdin`."""
 
 
-def parse(arguments: Sequence[str]) -> Command:
-    """Raises SystemExit 2 for a wrong command line."""
+def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Command:
+    """A pod's own uid comes from its environment. Raises SystemExit 2 for a wrong command line."""
     parser = argparse.ArgumentParser(prog="python -m argo_harbor.runner", description=__doc__)
     parser.add_argument("mode", choices=["trial", "agent", "verify"])
     parser.add_argument("--plan", required=True, help="digest of the plan, 64 hex")
@@ -37,11 +40,13 @@ def parse(arguments: Sequence[str]) -> Command:
     parser.add_argument("--task", required=True, type=int, help="index of the task")
     parser.add_argument("--attempt", required=True, type=int)
     parser.add_argument("--try", required=True, type=int, dest="try_")
-    parser.add_argument("--uid", required=True, help="uid of the pod, or a random one")
-    parser.add_argument("--settings", required=True, type=Path)
+    parser.add_argument("--uid", default="", help="any unique hex name; in a pod, its uid without being told")
+    parser.add_argument("--settings", type=Path, help="what an engine on this machine says; none in a pod")
     parser.add_argument("--deadline", type=float)
     parser.add_argument("--grants", type=Path)
     given = parser.parse_args(arguments)
+    if given.settings is not None and not given.uid:
+        parser.error("--settings needs --uid")
     return Command(
         mode=given.mode,
         plan=given.plan,
@@ -49,7 +54,7 @@ def parse(arguments: Sequence[str]) -> Command:
         index=given.task,
         attempt=given.attempt,
         try_=given.try_,
-        uid=given.uid,
+        uid=given.uid or environ.get(POD_UID_ENV, ""),
         settings=given.settings,
         deadline=given.deadline,
         grants=given.grants,

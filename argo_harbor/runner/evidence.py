@@ -10,38 +10,84 @@ import os
 import stat
 import tarfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote_from_bytes
 
 from argo_harbor.store.base import Store
 
 BLOT = b"***"
+PARALLEL = 8
+"""Uploads at once: a trial's files are small and many."""
 MAX_PART = 200
 """Bytes of one part of a stored path; a longer name is cut, so that every store takes it."""
 _PLAIN = " !#$&'()+,-.:;=@[]^_{}~"
 
 
-def upload(store: Store, folder: Path, prefix: str, secrets: Sequence[str] = ()) -> tuple[str, ...]:
-    """Put every regular file of `folder` under the key `prefix`, with the secrets' values blotted out.
+class Uploads:
+    """Puts what a trial left under the key of its try, several files at once, each version of a file once."""
 
-    Returns the paths below the prefix, sorted. Names that are no text are percent-encoded.
+    def __init__(self, store: Store, prefix: str, secrets: Sequence[str] = ()) -> None:
+        """`prefix` ends in a slash; the secrets' values are blotted out."""
+        self._store = store
+        self._prefix = prefix
+        self._secrets = tuple(secrets)
+        self._names: dict[Path, str] = {}
+        self._versions: dict[Path, tuple[int, int]] = {}
 
-    Raises: PlatformError `store_write_failed`.
-    """
-    stored: set[str] = set()
-    for path in _files(folder):
-        name = "/".join(_part(part) for part in path.relative_to(folder).parts)
-        while name in stored:
-            name += "~"
-        stored.add(name)
-        _put(store, path, prefix + name, secrets)
-    return tuple(sorted(stored))
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Paths below the prefix of what is stored, sorted. Names that are no text are percent-encoded."""
+        return tuple(sorted(self._names[path] for path in self._versions))
+
+    def add(self, folder: Path, under: str = "") -> None:
+        """Put every regular file of a folder below `under`, except those that are there as they are.
+
+        Raises: PlatformError `store_write_failed`.
+        """
+        self._put([(path, f"{under}{_joined(path.relative_to(folder))}") for path in _files(folder)])
+
+    def add_file(self, path: Path) -> None:
+        """The same for one file, under its own name."""
+        self._put([(path, path.name)])
+
+    def _put(self, files: list[tuple[Path, str]]) -> None:
+        pending: list[tuple[Path, tuple[int, int]]] = []
+        taken = set(self._names.values())
+        for path, wanted in files:
+            found = path.stat()
+            version = (found.st_size, found.st_mtime_ns)
+            if self._versions.get(path) == version:
+                continue
+            name = self._names.get(path, wanted)
+            while path not in self._names and name in taken:
+                name += "~"
+            self._names[path] = name
+            taken.add(name)
+            pending.append((path, version))
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            for path, version in zip(
+                [path for path, _ in pending],
+                pool.map(self._put_one, pending),
+                strict=True,
+            ):
+                self._versions[path] = version
+
+    def _put_one(self, pending: tuple[Path, tuple[int, int]]) -> tuple[int, int]:
+        path, version = pending
+        key = self._prefix + self._names[path]
+        if self._secrets:
+            self._store.put(key, blot(path.read_bytes(), self._secrets))
+        else:
+            self._store.put_file(key, path)
+        return version
 
 
-def upload_file(store: Store, path: Path, prefix: str, secrets: Sequence[str] = ()) -> tuple[str, ...]:
-    """The same for one file, stored under its own name."""
-    _put(store, path, prefix + path.name, secrets)
-    return (path.name,)
+def blot(data: bytes, secrets: Sequence[str]) -> bytes:
+    """The data with the secrets' values blotted out."""
+    for secret in secrets:
+        data = data.replace(secret.encode(), BLOT)
+    return data
 
 
 def pack(folder: Path, archive: Path, secrets: Sequence[str] = ()) -> None:
@@ -52,7 +98,7 @@ def pack(folder: Path, archive: Path, secrets: Sequence[str] = ()) -> None:
             if info.isdir():
                 tar.addfile(info)
             elif info.isreg():
-                data = _blotted(path, secrets)
+                data = blot(path.read_bytes(), secrets)
                 info.size = len(data)
                 tar.addfile(info, io.BytesIO(data))
 
@@ -67,20 +113,6 @@ def unpack(archive: Path, folder: Path) -> None:
         tar.extractall(folder, filter="data")
 
 
-def _put(store: Store, path: Path, key: str, secrets: Sequence[str]) -> None:
-    if secrets:
-        store.put(key, _blotted(path, secrets))
-    else:
-        store.put_file(key, path)
-
-
-def _blotted(path: Path, secrets: Sequence[str]) -> bytes:
-    data = path.read_bytes()
-    for secret in secrets:
-        data = data.replace(secret.encode(), BLOT)
-    return data
-
-
 def _files(folder: Path) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder):
         folders.sort()
@@ -88,6 +120,10 @@ def _files(folder: Path) -> Iterator[Path]:
             path = Path(parent, name)
             if stat.S_ISREG(path.lstat().st_mode):
                 yield path
+
+
+def _joined(path: Path) -> str:
+    return "/".join(_part(part) for part in path.parts)
 
 
 def _part(name: str) -> str:

@@ -27,10 +27,11 @@ class GrantedValues(dict[str, str]):
         return f"GrantedValues({sorted(self)})"
 
 
-def secrets(grants: Grants, values: Mapping[str, str]) -> tuple[str, ...]:
-    """The values that must not appear in what a trial leaves behind, longest first."""
+def secrets(grants: Grants, values: Mapping[str, str], *more: str) -> tuple[str, ...]:
+    """The values that must not appear in what a trial leaves behind, longest first; `more` are such too."""
     names = {grant.name for grant in (*grants.target, *grants.verifier) if grant.kind != "lit"}
-    found = {values[name] for name in names if len(values.get(name, "")) >= SHORTEST_SECRET}
+    candidates = (*(values.get(name, "") for name in names), *more)
+    found = {value for value in candidates if len(value) >= SHORTEST_SECRET}
     return tuple(sorted(found, key=len, reverse=True))
 
 

@@ -18,8 +18,7 @@ from harbor.models.trial.config import (
     VerifierConfig,
 )
 
-from argo_harbor.model.plan import AgentPlan
-from argo_harbor.runner.job import TRIALS, Job
+from argo_harbor.runner.job import MODEL_KEY_ENV, TRIALS, Job
 from argo_harbor.runner.verifier import HARBOR_SLACK_SECONDS
 
 ENVIRONMENT = "argo_harbor.runner.environment:SandboxEnvironment"
@@ -33,7 +32,7 @@ def trial_config(job: Job) -> TrialConfig:
         task=TaskConfig(path=Path(job.task_dir)),
         trial_name=job.trial_name,
         trials_dir=Path(job.work_dir) / TRIALS,
-        agent=_agent(job.agent, job.target_env, timeouts.setup, timeouts.agent, steps=bool(job.part.steps)),
+        agent=_agent(job),
         environment=EnvironmentConfig(import_path=ENVIRONMENT),
         verifier=VerifierConfig(
             import_path=VERIFIER,
@@ -50,9 +49,8 @@ def trial_config(job: Job) -> TrialConfig:
     )
 
 
-def _agent(
-    plan: AgentPlan, granted: Iterable[str], setup: float, limit: float, *, steps: bool
-) -> AgentConfig:
+def _agent(job: Job) -> AgentConfig:
+    plan, timeouts = job.agent, job.part.timeouts
     model = plan.model
     qualified = f"{model.provider}/{model.model}" if model and model.provider else ""
     return AgentConfig(
@@ -60,11 +58,12 @@ def _agent(
         import_path=plan.import_path or None,
         model_name=qualified or (model.model if model else None),
         base_url=model.base_url if model else None,
-        override_setup_timeout_sec=setup,
+        model_api_key_name=MODEL_KEY_ENV if job.model_key else None,
+        override_setup_timeout_sec=timeouts.setup,
         # Steps have limits of their own, which one override would replace.
-        override_timeout_sec=None if steps else limit,
+        override_timeout_sec=None if job.part.steps else timeouts.agent,
         kwargs=dict(plan.kwargs),
-        env=_templates(granted),
+        env=_templates(job.target_env),
     )
 
 

@@ -13,14 +13,25 @@ from pydantic import Field
 
 from argo_harbor.model.base import Model
 from argo_harbor.model.plan import AgentPlan, TaskPlan
-from argo_harbor.model.record import AppliedPolicy, ArtifactLink, PhaseTime, RejectedReward, Usage
-from argo_harbor.model.runner import SandboxSettings
+from argo_harbor.model.record import (
+    AppliedPolicy,
+    ArtifactLink,
+    PhaseTime,
+    RefusedHost,
+    RejectedReward,
+    Usage,
+)
+from argo_harbor.model.runner import PodSandboxSettings, SandboxSettings
 
 Mode = Literal["trial", "agent", "verify"]
 """The whole trial, or only its agent's or its verifier's half."""
 REPORT_FILE = "report.json"
 TRIALS = "trials"
 """Where Harbor puts its trials, relative to the work folder."""
+MODEL_KEY_ENV = "ARGO_HARBOR_MODEL_KEY"
+"""Variable in which Harbor finds the model's credential."""
+GRADED = "graded"
+"""Announced like a phase when the last files of a grading have arrived; what follows is our own checking."""
 PHASE_LINE = "phase "
 """Prefix of the child's standard output lines that announce a phase."""
 
@@ -31,7 +42,7 @@ class Job(Model):
     mode: Mode
     part: TaskPlan
     agent: AgentPlan
-    sandbox: SandboxSettings
+    sandbox: SandboxSettings | PodSandboxSettings = Field(discriminator="kind")
     task_dir: str
     """The unpacked task."""
     work_dir: str
@@ -42,6 +53,13 @@ class Job(Model):
     target_env: dict[str, str] = Field(default_factory=dict)
     """Granted variables of the agent phase, with their values."""
     verifier_env: dict[str, str] = Field(default_factory=dict)
+    model_key: str = ""
+    """Credential for the model that the agent calls, where the platform holds one."""
+
+    def granted(self) -> dict[str, str]:
+        """What the child's environment holds besides its own."""
+        key = {MODEL_KEY_ENV: self.model_key} if self.model_key else {}
+        return {**self.target_env, **self.verifier_env, **key}
 
 
 class ReportedFailure(Model):
@@ -83,7 +101,10 @@ class Report(Model):
     policies: dict[str, AppliedPolicy] = Field(default_factory=dict)
     usage: Usage = Usage()
     links: tuple[ArtifactLink, ...] = ()
+    refused: dict[str, tuple[RefusedHost, ...]] = Field(default_factory=dict)
     ignored_from: tuple[str, ...] = ()
     image_digest: str = ""
+    graded_at: str = ""
+    """When the last grading had been read."""
     trial_dir: str
     """Harbor's folder, relative to the work folder."""

@@ -22,8 +22,16 @@ Stop = Literal["", "cancelled", "expired", "deadline", "died"]
 
 AUTH = frozenset({"AgentAuthenticationError", "AuthenticationError", "PermissionDeniedError"})
 UNKNOWN_MODEL = frozenset({"ModelNotFoundError", "ApiProviderResourceNotFoundError", "NotFoundError"})
+RESTARTED = "SandboxRestarted"
 INFRASTRUCTURE = frozenset(
-    {"SandboxStartFailed", "SandboxDied", "TransferFailed", "EnvironmentStartTimeoutError", "TransferTimeout"}
+    {
+        "SandboxStartFailed",
+        "SandboxDied",
+        RESTARTED,
+        "TransferFailed",
+        "EnvironmentStartTimeoutError",
+        "TransferTimeout",
+    }
 )
 AGENT_TIMEOUT = "AgentTimeoutError"
 AGENT_EXIT = "NonZeroAgentExitCodeError"
@@ -193,6 +201,8 @@ def _blocking(facts: Facts) -> tuple[Outcome, TrialError] | None:
     for failure in failures:
         if failure.type == "ImageBuildFailed":
             return Outcome.INFRASTRUCTURE, _error("image_build_failed", failure)
+        if RESTARTED in (failure.type, failure.cause):
+            return Outcome.INFRASTRUCTURE, _error("sandbox_restarted", failure)
         if failure.type in INFRASTRUCTURE or failure.cause in INFRASTRUCTURE:
             return Outcome.INFRASTRUCTURE, _error("sandbox_failed", failure)
     for failure in failures:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import time
+from pathlib import Path
 from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
@@ -36,3 +38,11 @@ def die_with_parent(number: signal.Signals, parent: int | None = None) -> None:
         raise OSError(ctypes.get_errno(), "prctl")
     if parent is not None and os.getppid() != parent:
         signal.raise_signal(number)
+
+
+def began() -> float:
+    """Unix time at which this process began, as the kernel counted it."""
+    # Fields after the name, which is in parentheses and may hold anything; proc(5) counts the start as 22nd.
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return time.time() - age

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from argo_harbor.model.plan import PlanHead, TaskPlan
 from argo_harbor.model.record import AttemptRef, SandboxFacts, TrialRecord
-from argo_harbor.model.runner import SandboxSettings
+from argo_harbor.model.runner import PodSandboxSettings, SandboxSettings
 from argo_harbor.runner.job import Report, ReportedFailure, ReportedGrading
 from argo_harbor.runner.outcome import Facts, Failure, Graded, Stop, Verdict
 from argo_harbor.runner.rewards import Reading
@@ -20,9 +20,11 @@ class Setting:
     ref: AttemptRef
     head: PlanHead
     part: TaskPlan
-    sandbox: SandboxSettings
+    sandbox: SandboxSettings | PodSandboxSettings
     node: str
     started_at: str
+    began_at: str
+    """When the runner's own process began."""
 
 
 def facts_of(report: Report | None, stop: Stop, detail: str) -> Facts:
@@ -51,10 +53,12 @@ def record_of(
     final: bool,
     finished_at: str,
     files: tuple[str, ...],
+    half: TrialRecord | None = None,
 ) -> TrialRecord:
-    """`trial.json` of one try."""
+    """`trial.json` of one try; `half` is the record of the agent's half, if another process ran that."""
     head, part = setting.head, setting.part
     seen = report or Report(created=False, trial_dir="")
+    before = half.overhead_seconds if half is not None else _before_agent(setting, seen)
     return TrialRecord(
         ref=setting.ref,
         task_name=part.name,
@@ -72,9 +76,10 @@ def record_of(
         started_at=setting.started_at,
         finished_at=finished_at,
         phases=seen.phases,
-        overhead_seconds=_overhead(setting, seen, finished_at),
+        overhead_seconds=before | _after_verifier(seen, finished_at),
         usage=seen.usage,
         policies=seen.policies,
+        refused=seen.refused,
         opened_for_grading=part.rules.opened_for_grading,
         sandbox=_sandbox(setting, seen),
         links=seen.links,
@@ -84,29 +89,40 @@ def record_of(
 
 
 def _sandbox(setting: Setting, report: Report) -> SandboxFacts:
-    part = setting.part
-    network = setting.sandbox.network
-    narrowed = network == "none" and part.rules.narrowed
+    settings, part = setting.sandbox, setting.part
+    image = part.images.agent.reference
+    if isinstance(settings, PodSandboxSettings):
+        return SandboxFacts(
+            engine="argo",
+            base="image",
+            network="fenced",
+            image=image,
+            image_digest=report.image_digest or image.partition("@")[2],
+        )
+    narrowed = settings.network == "none" and part.rules.narrowed
     return SandboxFacts(
         engine="local",
-        base=setting.sandbox.base,
-        network="none (narrowed)" if narrowed else network,
-        image=part.images.agent.reference,
+        base=settings.base,
+        network="none (narrowed)" if narrowed else settings.network,
+        image=image,
         image_digest=report.image_digest,
         ignored_from=report.ignored_from,
         limits_enforced=False,
     )
 
 
-def _overhead(setting: Setting, report: Report, finished_at: str) -> dict[str, float]:
-    """Seconds of our own, before the sandbox was asked for and after grading ended."""
-    found: dict[str, float] = {}
-    first, last = report.phases.get("sandbox"), report.phases.get("verifier")
-    if first is not None:
-        found["before_agent"] = _seconds(setting.started_at, first.started_at)
-    if last is not None and last.finished_at:
-        found["after_verifier"] = _seconds(last.finished_at, finished_at)
-    return found
+def _before_agent(setting: Setting, report: Report) -> dict[str, float]:
+    """Seconds of our own from the process's start to the agent's, without the agent's installation."""
+    setup, agent = report.phases.get("setup"), report.phases.get("agent")
+    if agent is None:
+        return {}
+    installing = _seconds(setup.started_at, agent.started_at) if setup is not None else 0.0
+    return {"before_agent": round(max(_seconds(setting.began_at, agent.started_at) - installing, 0.0), 6)}
+
+
+def _after_verifier(report: Report, finished_at: str) -> dict[str, float]:
+    """Seconds of our own from the last grading to the record."""
+    return {"after_verifier": _seconds(report.graded_at, finished_at)} if report.graded_at else {}
 
 
 def _seconds(start: str, end: str) -> float:

@@ -44,8 +44,10 @@ def report_of(trial: Trial, session: Session, *, trial_dir: str, cancelled: bool
         policies=session.policies,
         usage=_usage(result),
         links=tuple(session.links),
+        refused=session.sandboxes.refused,
         ignored_from=session.sandboxes.ignored_from,
         image_digest=session.sandboxes.image_digest,
+        graded_at=session.graded_at,
         trial_dir=trial_dir,
     )
 

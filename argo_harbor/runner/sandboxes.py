@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path
 
 from argo_harbor.model.plan import TaskPlan
+from argo_harbor.model.record import RefusedHost
 from argo_harbor.model.runner import SandboxSettings
 from argo_harbor.sandbox.base import Sandbox
 from argo_harbor.sandbox.bubblewrap import BubblewrapSandbox
@@ -37,6 +38,11 @@ class LocalSandboxes:
     @property
     def image_digest(self) -> str:
         return self._digest
+
+    @property
+    def refused(self) -> dict[str, tuple[RefusedHost, ...]]:
+        """Nothing is fenced by host here."""
+        return {}
 
     async def make(self, context: Path | None, name: str, image: str) -> Sandbox:
         scratch = Path(self._settings.run_scratch)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Protocol
 
 from argo_harbor.model.plan import NetworkRules, PhaseRules, PhaseTimeouts, TaskPlan
-from argo_harbor.model.record import AppliedPolicy, ArtifactLink, PhaseTime
+from argo_harbor.model.record import AppliedPolicy, ArtifactLink, PhaseTime, RefusedHost
 from argo_harbor.runner.clock import now
+from argo_harbor.runner.job import GRADED
 from argo_harbor.runner.outcome import Failure, Graded, Phase
 from argo_harbor.runner.policy import NOTHING, PhasePolicy, PolicyMismatch
 from argo_harbor.sandbox.base import Sandbox
@@ -32,6 +33,11 @@ class SandboxFactory(Protocol):
     @property
     def image_digest(self) -> str:
         """`sha256:…` of the agent's image, empty where none was used."""
+        ...
+
+    @property
+    def refused(self) -> dict[str, tuple[RefusedHost, ...]]:
+        """Hosts that were refused, by phase."""
         ...
 
     async def make(self, context: Path | None, name: str, image: str) -> Sandbox:
@@ -63,6 +69,8 @@ class Session:
     links: list[ArtifactLink] = field(default_factory=list)
     transfer_spent: float = 0.0
     """Seconds of uploads and downloads so far."""
+    graded_at: str = ""
+    """When the last grading had been read."""
 
     def enter(self, phase: Phase) -> None:
         """Note that a phase begins; the one before it ends."""
@@ -77,6 +85,11 @@ class Session:
         current = self.phases.get(self.phase)
         if current is not None and not current.finished_at:
             self.phases[self.phase] = current.model_copy(update={"finished_at": now()})
+
+    def graded(self) -> None:
+        """Note that a grading has been read: what follows are our own checks."""
+        self.graded_at = now()
+        self.announce(GRADED)
 
     async def apply(self, phase: str) -> None:
         """Bring a phase's rules into force. Raises PolicyMismatch, which keeps the phase from starting."""

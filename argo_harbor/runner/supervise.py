@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,14 +16,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from argo_harbor.interpreter import interpreter_environment
+from argo_harbor.runner.harbor_process import LOG_FILE, HarborProcess
 from argo_harbor.runner.job import PHASE_LINE, REPORT_FILE, Job, Report
 from argo_harbor.runner.outcome import Stop
 from argo_harbor.runner.process import Interrupt
 
 GRACE_SECONDS = 6.0
 """For a cancelled child to collect its logs and stop its sandbox: a run must end within ten seconds."""
-LOG_FILE = "child.log"
 LOG_TAIL = 2000
 """Bytes of the child's last words in an error message."""
 
@@ -45,10 +43,13 @@ async def run_child(
     run_deadline: float | None,
     on_phase: Callable[[str], None],
     interrupt: Interrupt,
+    child: HarborProcess | None = None,
+    grace: float = GRACE_SECONDS,
 ) -> Ended:
     """Run one job to its end. SIGTERM of this process cancels it, also one that came before.
 
-    `run_deadline` is a Unix time in seconds; `outer_seconds` counts from now.
+    `run_deadline` is a Unix time in seconds; `outer_seconds` counts from now. `child` is the process, if it
+    was started before.
     """
     work = Path(job.work_dir)
     limit, reason = _first_clock(outer_seconds, run_deadline)
@@ -57,32 +58,22 @@ async def run_child(
     loop.add_signal_handler(signal.SIGTERM, asked.set)
     if interrupt.asked:
         asked.set()
+    child = child or HarborProcess(work)
     try:
-        with (work / LOG_FILE).open("wb") as log:
-            child = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                "-m",
-                "argo_harbor.runner.child",
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                env=interpreter_environment(os.environ),
-                cwd=work,
-            )
         talking = asyncio.create_task(_talk(child, job, on_phase))
         stopping = asyncio.create_task(asked.wait())
         await asyncio.wait({talking, stopping}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         stop: Stop = ""
         if not talking.done():
             stop = "cancelled" if asked.is_set() else reason
-            await _end(child, talking)
+            await _end(child, talking, grace)
         stopping.cancel()
-        await child.wait()
+        status = await child.wait()
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
         interrupt.listen()
-    return _read(work, stop, child.returncode or 0)
+        child.discard()
+    return _read(work, stop, status)
 
 
 def _first_clock(outer_seconds: float, run_deadline: float | None) -> tuple[float, Stop]:
@@ -91,29 +82,20 @@ def _first_clock(outer_seconds: float, run_deadline: float | None) -> tuple[floa
     return outer_seconds, "deadline"
 
 
-async def _talk(child: asyncio.subprocess.Process, job: Job, on_phase: Callable[[str], None]) -> None:
+async def _talk(child: HarborProcess, job: Job, on_phase: Callable[[str], None]) -> None:
     """Hand over the job and pass on phases until the child closes its output."""
-    if child.stdin is None or child.stdout is None:
-        raise RuntimeError("the child has no pipes")
-    with suppress(ConnectionError):
-        # A child that dies at once leaves no report, which says so.
-        child.stdin.write(job.canonical())
-        await child.stdin.drain()
-        child.stdin.close()
-    async for line in child.stdout:
-        text = line.decode(errors="replace").strip()
-        if text.startswith(PHASE_LINE):
-            on_phase(text.removeprefix(PHASE_LINE))
+    await child.hand_over(job.canonical())
+    async for line in child.lines():
+        if line.startswith(PHASE_LINE):
+            on_phase(line.removeprefix(PHASE_LINE))
     await child.wait()
 
 
-async def _end(child: asyncio.subprocess.Process, talking: asyncio.Task[None]) -> None:
-    with suppress(ProcessLookupError):
-        child.terminate()
-    done, _ = await asyncio.wait({talking}, timeout=GRACE_SECONDS)
+async def _end(child: HarborProcess, talking: asyncio.Task[None], grace: float) -> None:
+    child.terminate()
+    done, _ = await asyncio.wait({talking}, timeout=grace)
     if not done:
-        with suppress(ProcessLookupError):
-            child.kill()
+        child.kill()
         await asyncio.wait({talking}, timeout=GRACE_SECONDS)
         talking.cancel()
 

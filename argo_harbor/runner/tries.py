@@ -46,6 +46,12 @@ def read_record(store: Store, folder: str) -> TrialRecord | None:
         return None
 
 
+def has_final(store: Store, *, run: str, index: int, attempt: int) -> bool:
+    """Whether any try of an attempt has decided it."""
+    records = (read_record(store, folder) for folder in _folders(store, run, index, attempt))
+    return any(record is not None and record.final for record in records)
+
+
 def find_half(store: Store, *, run: str, index: int, attempt: int) -> tuple[str, AgentHalf] | None:
     """Folder and content of the latest agent's half of an attempt, None when there is none."""
     for folder in reversed(_folders(store, run, index, attempt)):

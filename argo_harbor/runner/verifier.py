@@ -18,7 +18,7 @@ from harbor.verifier.verifier import Verifier, VerifierOutputParseError
 from argo_harbor.runner.environment import SandboxEnvironment
 from argo_harbor.runner.outcome import INFRASTRUCTURE, REWARD_ERRORS, Failure, Graded
 from argo_harbor.runner.rewards import Reading, read_rewards
-from argo_harbor.runner.session import current
+from argo_harbor.runner.session import Session, current
 
 HARBOR_SLACK_SECONDS = 120.0
 """What Harbor's clock leaves after ours: the downloads and the watch."""
@@ -44,6 +44,14 @@ class WatchedVerifier(Verifier):  # type: ignore[misc]  # Harbor is not type-che
     @override
     async def verify(self) -> VerifierResult:
         session = current()
+        try:
+            return await self._grade(session)
+        finally:
+            if session.part.steps:
+                # Harbor has no event for it: the next step's files come before its agent starts.
+                await session.apply("deny")
+
+    async def _grade(self, session: Session) -> VerifierResult:
         step = self.step_name or ""
         limit = session.timeouts(step).verifier
         self.environment.forget_rewards()
@@ -67,6 +75,7 @@ class WatchedVerifier(Verifier):  # type: ignore[misc]  # Harbor is not type-che
 
     async def _watch(self) -> None:
         session = current()
+        session.graded()
         if not session.tampered:
             session.tampered = await self.environment.watch_rewards()
 

@@ -33,6 +33,10 @@ class SandboxDied(SandboxError):
     """The sandbox ended while it was still needed."""
 
 
+class SandboxRestarted(SandboxDied):
+    """The sandbox ended and came back empty: what it held is gone."""
+
+
 class TransferFailed(SandboxError):
     """Files did not get through, for a reason that a fresh sandbox may not have."""
 

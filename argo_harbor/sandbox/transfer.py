@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Self, cast
 
-from argo_harbor.sandbox.archive import ArchiveReader, Member
+from argo_harbor.sandbox.archive import ArchiveReader, Member, Source
 from argo_harbor.sandbox.base import Downloaded, Link, TransferFailed, TransferRefused
 from argo_harbor.sandbox.process import wait_readable
 
@@ -124,7 +124,7 @@ def add_to_archive(
             ]
 
 
-def receive_folder(pipe: PipeReader, target: Path) -> Downloaded:
+def receive_folder(pipe: Source, target: Path) -> Downloaded:
     """Write what the sandbox sends into a folder, over what is there.
 
     Raises: TransferRefused, TransferFailed; OSError when the disk is full.
@@ -141,7 +141,7 @@ def receive_folder(pipe: PipeReader, target: Path) -> Downloaded:
     return receiver.report()
 
 
-def receive_file(pipe: PipeReader, *, name: str, target: Path) -> Downloaded:
+def receive_file(pipe: Source, *, name: str, target: Path) -> Downloaded:
     """Write the one regular file `name` that the sandbox sends to the path `target`.
 
     Raises: TransferFailed for a folder and for nothing, TransferRefused for any other name; OSError when
@@ -167,7 +167,7 @@ def receive_file(pipe: PipeReader, *, name: str, target: Path) -> Downloaded:
     return receiver.report()
 
 
-def _drain(pipe: PipeReader) -> None:
+def _drain(pipe: Source) -> None:
     if len(pipe.read(_TRAILER)) == _TRAILER:
         raise TransferRefused("the sandbox sends on after the end of the archive")
 

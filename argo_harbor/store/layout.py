@@ -8,6 +8,7 @@ runs/<run>/workflows/<uid>
 runs/<run>/builds/<image key>/<pod uid>.json
 runs/<run>/trials/<index>/<attempt>/<try>-<uid, 8 hex>/started.json … trial.json
 runs/<run>/marks/cancel/<uuid>.json
+runs/<run>/marks/start/<index>-<attempt>-<try>-<uid, 8 hex>
 runs/<run>/agent-eval-results/…
 runs/<run>/state.json
 """
@@ -21,6 +22,8 @@ BUNDLE = "agent-eval-results"
 STARTED = "started.json"
 TRIAL = "trial.json"
 AGENT_HALF = "agent.json"
+PHASE = "phase.json"
+"""Where a running try is, `{"phase", "at"}`: overwritten at each phase, of no use once it has ended."""
 
 _RUN_ID = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _TRY = re.compile(r"^runs/([^/]+)/trials/(\d+)/(\d+)/(\d+)-([0-9a-f]{8})/(.+)$")
@@ -115,6 +118,16 @@ def cancel_mark(run_id: str, uid: str) -> str:
 
 def cancel_marks(run_id: str) -> str:
     return f"runs/{run_id}/marks/cancel/"
+
+
+def start_marks(run_id: str) -> str:
+    return f"runs/{run_id}/marks/start/"
+
+
+def start_mark(run_id: str, started: str) -> str:
+    """Mark of one of the run's first tries, whose `started.json` has the key `started`."""
+    folder = started.rpartition("/")[0].removeprefix(trials(run_id))
+    return f"{start_marks(run_id)}{folder.replace('/', '-')}"
 
 
 def trials(run_id: str) -> str:

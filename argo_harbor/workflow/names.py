@@ -4,7 +4,10 @@ runner in the pods, the programs that later look the pods up. The only place in 
 
 from __future__ import annotations
 
-from argo_harbor.model.plan import RunPlan
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argo_harbor.model.plan import RunPlan
 
 API_VERSION = "argoproj.io/v1alpha1"
 

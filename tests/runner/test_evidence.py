@@ -7,7 +7,16 @@ from pathlib import Path
 
 from argo_harbor.bundle.trust import is_safe_path
 from argo_harbor.runner import evidence
+from argo_harbor.runner.evidence import Uploads
 from argo_harbor.store.directory import DirectoryStore
+
+
+def upload(
+    store: DirectoryStore, folder: Path, prefix: str, secrets: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    uploads = Uploads(store, prefix, secrets)
+    uploads.add(folder)
+    return uploads.names
 
 
 def test_regular_files_only(tmp_path: Path) -> None:
@@ -18,9 +27,9 @@ def test_regular_files_only(tmp_path: Path) -> None:
     (folder / "loop").symlink_to(".")
     os.mkfifo(folder / "pipe")
     store = DirectoryStore(tmp_path / "store")
-    assert evidence.upload(store, folder, "runs/r/") == ("agent/log.txt",)
+    assert upload(store, folder, "runs/r/") == ("agent/log.txt",)
     assert store.get("runs/r/agent/log.txt") == b"hello"
-    assert evidence.upload(store, tmp_path / "absent", "runs/r/") == ()
+    assert upload(store, tmp_path / "absent", "runs/r/") == ()
 
 
 def test_odd_names_become_names_that_every_store_takes(tmp_path: Path) -> None:
@@ -30,7 +39,7 @@ def test_odd_names_become_names_that_every_store_takes(tmp_path: Path) -> None:
     for name in names:
         Path(os.fsdecode(os.path.join(os.fsencode(folder), name))).write_bytes(name)
     store = DirectoryStore(tmp_path / "store")
-    stored = evidence.upload(store, folder, "t/")
+    stored = upload(store, folder, "t/")
     assert len(stored) == len(names)
     assert all(is_safe_path(name) for name in stored)
     assert {store.get(f"t/{name}") for name in stored} == set(names)
@@ -42,7 +51,7 @@ def test_names_that_become_one_stay_apart(tmp_path: Path) -> None:
     for tail in ("a", "b"):
         (folder / ("n" * 220 + tail)).write_text(tail)
     store = DirectoryStore(tmp_path / "store")
-    stored = evidence.upload(store, folder, "t/")
+    stored = upload(store, folder, "t/")
     assert sorted(store.get(f"t/{name}") for name in stored) == [b"a", b"b"]
 
 
@@ -51,9 +60,11 @@ def test_secrets_are_blotted_out(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "log").write_bytes(b"key=abcdefgh and abcdef\n\0binary abcdefgh")
     store = DirectoryStore(tmp_path / "store")
-    evidence.upload(store, folder, "t/", ("abcdefgh", "abcdef"))
+    upload(store, folder, "t/", ("abcdefgh", "abcdef"))
     assert store.get("t/log") == b"key=*** and ***\n\0binary ***"
-    assert evidence.upload_file(store, folder / "log", "t/one/", ("abcdef",)) == ("log",)
+    one = Uploads(store, "t/one/", ("abcdef",))
+    one.add_file(folder / "log")
+    assert one.names == ("log",)
     assert b"abcdef" not in store.get("t/one/log")
 
 
