@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from argo_harbor.bundle.plans import read_part
 from argo_harbor.model.build import BuildRecord
+from argo_harbor.model.causes import Cause
 from argo_harbor.model.plan import PlanHead, TaskEntry
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
@@ -22,19 +23,20 @@ class FailedBuilds:
         self._head = head
         self._plan = plan_digest
 
-    def of(self, entry: TaskEntry) -> str:
-        """What failed when an image of that task was built; empty when nothing is known to have failed.
+    def of(self, entry: TaskEntry) -> Cause | None:
+        """What failed when an image of that task was built; None when nothing is known to have failed.
 
         Raises PlatformError `plan_unreadable`.
         """
         if not self._failed:
-            return ""
+            return None
         images = read_part(self._head, self._plan, entry.index, self._store).images
         for image in (images.agent, images.verifier):
             if image is not None and image.key in self._failed:
                 record = self._failed[image.key]
-                return ": ".join(part for part in (record.step, record.message) if part) or "no output"
-        return ""
+                said = ": ".join(part for part in (record.step, record.message) if part) or "no output"
+                return Cause(record.code or "image_build_failed", said)
+        return None
 
     @cached_property
     def _failed(self) -> dict[str, BuildRecord]:

@@ -7,12 +7,13 @@ not grow with them. Called by the merge, and by whoever shows results before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from argo_harbor.bundle.builds import FailedBuilds
 from argo_harbor.bundle.trust import MAX_RECORD_BYTES, RecordRejected, read_record
 from argo_harbor.model.bundle import MissingAttempt, Problem
+from argo_harbor.model.causes import NOTHING_KNOWN, Cause, Causes
 from argo_harbor.model.plan import PlanHead, TaskEntry
 from argo_harbor.model.record import TrialRecord
 from argo_harbor.model.states import Outcome, RunPhase
@@ -64,17 +65,21 @@ class Collector:
     plan_digest: str
     ended_by: RunPhase | None = None
     """`cancelled` or `expired` where that is known: then it is why attempts never started."""
-    unstarted: str = ""
-    """What else is known about attempts that never started, in a sentence."""
+    causes: Causes = NOTHING_KNOWN
+    """What else is known about attempts without a record."""
     problems: list[Problem] = field(default_factory=list)
 
-    def attempts(self) -> Iterator[Collected]:
-        """Every planned attempt, by index and attempt."""
+    def attempts(self, only: Collection[int] | None = None) -> Iterator[Collected]:
+        """Every planned attempt, by index and attempt; of some tasks only, by index, if `only` is given."""
         tries = self._list()
         builds = FailedBuilds(self.run_id, self.store, self.head, self.plan_digest)
         for entry in sorted(self.head.tasks, key=lambda entry: entry.index):
+            if only is not None and entry.index not in only:
+                continue
             for attempt in range(self.head.n_attempts):
                 yield self._decide(entry, attempt, tries.pop((entry.index, attempt), []), builds)
+        if only is not None:
+            return
         for (index, attempt), left in sorted(tries.items()):
             self._report(
                 "attempt_unplanned", f"{left[0].folder}: the plan has no attempt {attempt} at task {index}"
@@ -146,25 +151,32 @@ class Collector:
         latest: TrialRecord | None,
         builds: FailedBuilds,
     ) -> MissingAttempt:
-        code, cause = self._why(entry, tries, latest, builds)
+        known = self.causes.of(entry.index, attempt)
+        code, cause = self._why(entry, tries, latest, known) or self._why_unstarted(entry, known, builds)
         return MissingAttempt(attempt=attempt, code=code, cause=cause, tries=len(tries))
 
     def _why(
-        self, entry: TaskEntry, tries: list[Try], latest: TrialRecord | None, builds: FailedBuilds
-    ) -> tuple[str, str]:
+        self, entry: TaskEntry, tries: list[Try], latest: TrialRecord | None, known: Cause | None
+    ) -> Cause | None:
+        """Of a skipped task, or an attempt that started; None for one that did not."""
         if entry.skipped is not None:
-            return entry.skipped.code, entry.skipped.message
+            return Cause(entry.skipped.code, entry.skipped.message)
         if latest is not None:
             code = latest.error.code if latest.error else latest.outcome.value
             said = latest.error.message if latest.error else ""
-            return code, said or f"try {latest.ref.try_} ended {latest.outcome.value} and none followed"
+            ended = f"try {latest.ref.try_} ended {latest.outcome.value} and none followed"
+            return Cause(code, said or ended)
         if tries:
-            return "trial_lost", f"try {tries[-1].number} started and left no record"
-        if failed := builds.of(entry):
-            return "image_build_failed", failed
+            lost = f"try {tries[-1].number} started and left no record"
+            return Cause("trial_lost", f"{lost}: {known.message}" if known else lost)
+        return None
+
+    def _why_unstarted(self, entry: TaskEntry, known: Cause | None, builds: FailedBuilds) -> Cause:
+        if cause := builds.of(entry) or known:
+            return cause
         if self.ended_by is not None:
-            return self.ended_by.value, f"the run was {self.ended_by.value} before it started"
-        return "not_started", self.unstarted or "no try of it has started"
+            return Cause(self.ended_by.value, f"the run was {self.ended_by.value} before it started")
+        return self.causes.others or Cause("not_started", "no try of it has started")
 
     def _report(self, code: str, message: str) -> None:
         if len(self.problems) < MAX_PROBLEMS:

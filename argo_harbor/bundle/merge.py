@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -32,13 +32,12 @@ from argo_harbor.model.bundle import (
     Problem,
     RunFacts,
 )
+from argo_harbor.model.causes import NOTHING_KNOWN, Causes, EndedBy
 from argo_harbor.model.record import TrialRecord
 from argo_harbor.model.run_state import RunState
 from argo_harbor.model.states import ResultState, RunPhase, TaskPhase
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
-
-EndedBy = Literal[RunPhase.CANCELLED, RunPhase.EXPIRED]
 
 
 class MergeResult(NamedTuple):
@@ -55,26 +54,29 @@ def merge(
     plan: str = "",
     engine: str = "",
     ended_by: EndedBy | None = None,
-    unstarted: str = "",
+    causes: Causes = NOTHING_KNOWN,
     scratch: Path | None = None,
 ) -> MergeResult:
     """Merge what the store holds of a run into its bundle, then write the run's final state.
 
     `plan` is the plan's digest; without it the run's request or its first try names it. `ended_by` says that
     a cancel or a deadline ended the run; a cancel mark in the store and an earlier merge's state say so too.
-    `unstarted` is what the caller knows about attempts that never started. `scratch` is where the draft lies.
+    `causes` is what else is known about attempts without a record. `scratch` is where the draft lies.
 
     Raises UsageError `unknown_run`, PlatformError `plan_unreadable` or `store_write_failed`; a bundle that
     was not finished then has no `run.json`, and the state, if it could be written, is `failed`.
     """
     digest = plan or find_plan(run_id, store)
     head = read_head(digest, store)
-    ended_by = ended_by or ended_earlier(run_id, store)
-    collector = Collector(run_id, store, head, digest, ended_by, unstarted)
+    ended_by = ended_by or causes.ended_by or ended_earlier(run_id, store)
+    collector = Collector(run_id, store, head, digest, ended_by, causes)
     phase: RunPhase = ended_by or RunPhase.FAILED
     try:
         with drafting(run_id, store, scratch) as draft:
             gathered = _write_trials(collector, draft)
+            if ended_by is None and _expired(gathered, causes):
+                ended_by = RunPhase.EXPIRED
+                _tell_expired(gathered)
             phase = state.end_of(gathered.tasks, ended_by)
             facts = _write_rest(gathered, draft, engine=engine, phase=phase)
             draft.publish()
@@ -107,6 +109,23 @@ def read_state(run_id: str, store: Store) -> RunState | None:
         return RunState.from_json(store.get(layout.state(run_id)))
     except (KeyNotFound, ValidationError):
         return None
+
+
+def _expired(gathered: Gathered, causes: Causes) -> bool:
+    """Whether the run's time was spent: a try says so, or none started while the run was waiting for one."""
+    if any(attempt.code == RunPhase.EXPIRED for task in gathered.tasks for attempt in task.missing):
+        return True
+    started = any(task.started for task in gathered.tasks)
+    return not started and causes.seconds > gathered.head.limits.queue_timeout_seconds
+
+
+def _tell_expired(gathered: Gathered) -> None:
+    """Say so of the attempts that never started for no reason of their own."""
+    for task in gathered.tasks:
+        for place, attempt in enumerate(task.missing):
+            if attempt.code in ("not_started", "node_collision_possible"):
+                told = {"code": RunPhase.EXPIRED.value, "cause": "the run was expired before it started"}
+                task.missing[place] = attempt.model_copy(update=told)
 
 
 def _write_trials(collector: Collector, draft: Draft) -> Gathered:

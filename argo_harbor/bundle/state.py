@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from argo_harbor.bundle.facts import TaskFacts
+from argo_harbor.model.build import BUILD_ERRORS
 from argo_harbor.model.states import ResultState, RunPhase, TaskPhase
 
-SETTLED = frozenset({"image_build_failed"})
+SETTLED = frozenset({*BUILD_ERRORS, "image_pull_failed"})
 """Codes of missing attempts that no cancel or deadline has kept from running."""
 
 

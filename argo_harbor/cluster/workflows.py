@@ -80,6 +80,13 @@ class Workflow:
         return str(self._status.get("finishedAt") or "")
 
     @property
+    def templates(self) -> tuple[Mapping[str, Any], ...]:
+        """Its templates, its own or those of the WorkflowTemplate that it was made from."""
+        stored = self._status.get("storedWorkflowTemplateSpec")
+        spec = stored if isinstance(stored, dict) else self.data.get("spec") or {}
+        return tuple(each for each in spec.get("templates") or () if isinstance(each, dict))
+
+    @property
     def over(self) -> bool:
         """Nothing of it will start any more, the exit handler included."""
         return self.phase in ("Succeeded", "Failed", "Error")

@@ -24,6 +24,7 @@ from argo_harbor.engines.request import owner_lives, write_request
 from argo_harbor.engines.schedule import Schedule
 from argo_harbor.errors import Conflict
 from argo_harbor.model.base import canonical_json
+from argo_harbor.model.causes import Cause, Causes
 from argo_harbor.model.documents import RunInfo
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.model.runner import RunnerSettings, SandboxSettings
@@ -123,7 +124,7 @@ class LocalEngine:
                 plan=plan,
                 engine=self.name,
                 ended_by=RunPhase.EXPIRED if schedule.stopped == "expired" else None,
-                unstarted=_unstarted(schedule),
+                causes=_causes(schedule),
                 scratch=folder,
             )
         except KeyboardInterrupt:
@@ -225,10 +226,10 @@ def _network_name(plan: RunPlan) -> str:
     return "none (narrowed)" if any(part.rules.narrowed for part in plan.parts) else "none"
 
 
-def _unstarted(schedule: Schedule) -> str:
+def _causes(schedule: Schedule) -> Causes:
     if not schedule.refused:
-        return ""
-    return f"the canary stopped the run: {'; '.join(schedule.refused)}"
+        return Causes()
+    return Causes(others=Cause("not_started", f"the canary stopped the run: {'; '.join(schedule.refused)}"))
 
 
 def _now() -> str:

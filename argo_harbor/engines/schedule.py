@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
+from argo_harbor.bundle.canary import gate
 from argo_harbor.engines import events
 from argo_harbor.engines.attempt import AttemptRunner
 from argo_harbor.engines.builds import Builds
-from argo_harbor.engines.canary import gate
 from argo_harbor.engines.launch import STOP_SECONDS, Launcher
 from argo_harbor.model.plan import RunPlan, TaskPlan
 from argo_harbor.model.record import TrialRecord

@@ -21,6 +21,7 @@ from argo_harbor.errors import CODES, PlatformError, UsageError
 from argo_harbor.model.base import canonical_json
 from argo_harbor.model.build import BuildRecord
 from argo_harbor.model.bundle import Manifest, Metadata, RunFile, ScoreRow, Summary, TaskRow
+from argo_harbor.model.causes import Cause, Causes
 from argo_harbor.model.plan import Skipped
 from argo_harbor.model.states import ResultState, RunPhase, TaskPhase
 from argo_harbor.store import layout
@@ -197,7 +198,12 @@ def missing(run: Run, index: int = 0) -> tuple[str, str]:
 
 def test_missing_never_started(tmp_path: Path) -> None:
     run = make_run(tmp_path, 1)
-    result = merge(run.run_id, run.store, plan=run.plan, unstarted="the gate stopped the run")
+    result = merge(
+        run.run_id,
+        run.store,
+        plan=run.plan,
+        causes=Causes(others=Cause("not_started", "the gate stopped the run")),
+    )
     assert missing(run) == ("not_started", "the gate stopped the run")
     assert result.state.phase is RunPhase.FAILED
     assert result.state.result_state is ResultState.NONE

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from argo_harbor.engines.canary import gate
+from argo_harbor.bundle.canary import gate
 from tests.support.records import make_run
 
 

@@ -1,9 +1,13 @@
-"""The gate after the canary tasks: do they show that the rest is worth running?"""
+"""The gate after the canary tasks: do they show that the rest is worth running?
+
+The local engine asks with the records that it has, the gate's pod and the merge read them from the store.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from argo_harbor.bundle.collect import Collector
 from argo_harbor.model.record import TrialRecord
 from argo_harbor.model.states import Outcome
 
@@ -33,6 +37,21 @@ def gate(results: Iterable[tuple[str, TrialRecord | None]]) -> tuple[str, ...]:
     `results` pairs the task's name with the last record of each canary trial.
     """
     return tuple(reason for name, record in results if (reason := _reason(name, record)))
+
+
+def read_canary(collector: Collector, tasks: Collection[int]) -> tuple[str, ...]:
+    """The same of the canary tasks of a stored run, given by their indexes.
+
+    Raises PlatformError `plan_unreadable`, or that of the store.
+    """
+    reasons = []
+    for collected in collector.attempts(only=tasks):
+        name = collected.entry.name
+        if collected.missing is not None:
+            reasons.append(f"{name}: {collected.missing.code}: {collected.missing.cause}")
+        elif reason := _reason(name, collected.record):
+            reasons.append(reason)
+    return tuple(reasons)
 
 
 def _reason(name: str, record: TrialRecord | None) -> str:
