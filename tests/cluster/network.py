@@ -20,7 +20,7 @@ PROGRAMS = ("kube-router", "kube-proxy")
 MARK = "argo-harbor-test"
 """Comment of the rule that is our own."""
 FAMILIES = ("iptables", "ip6tables")
-_OURS = re.compile(r"(?:-A|:)\S*.*?\b(?:KUBE-|CNI-)|" + MARK)
+_OURS = re.compile(rf"(?:-A |:).*?(?:\b(?:KUBE|CNI)-|{MARK})")
 _IPSET = re.compile(r"^(?:inet6:)?KUBE-|^kube-router-")
 
 _SYSCTLS = {
@@ -110,7 +110,12 @@ def remove(state: State) -> None:
 
 def our_rules(family: str) -> list[str]:
     """Lines of iptables-save that belong to the cluster."""
-    return [line for line in run([f"{family}-save"]).splitlines() if _OURS.search(line)]
+    return [line for line in run([f"{family}-save"]).splitlines() if is_our_rule(line)]
+
+
+def is_our_rule(line: str) -> bool:
+    """Whether a line of iptables-save is a chain or rule of the cluster."""
+    return bool(_OURS.match(line))
 
 
 def ipsets() -> list[str]:
@@ -223,7 +228,7 @@ def _remove_rules(family: str) -> None:
             table = line[1:]
         elif line.startswith((":KUBE-", ":CNI-")):
             chains.setdefault(table, []).append(line[1:].split()[0])
-        elif line.startswith("-A ") and not line.startswith(("-A KUBE-", "-A CNI-")) and _OURS.search(line):
+        elif line.startswith("-A ") and not line.startswith(("-A KUBE-", "-A CNI-")) and is_our_rule(line):
             rules.setdefault(table, []).append(f"-D {line[3:]}")
     script: list[str] = []
     for name in sorted({*rules, *chains}):

@@ -15,6 +15,7 @@ from tests.support import gotools
 from tests.support.argo import ARGO
 from tests.support.gotools import GoTool
 from tests.support.s3server import VERSITYGW
+from tests.support.standins import EGRESS, EXECD
 
 KUBERNETES = "k8s.io/kubernetes"
 _VERSION_PACKAGE = "k8s.io/component-base/version"
@@ -105,6 +106,8 @@ ALL = (
     KUBE_ROUTER,
     BUILDKITD,
     BUILDCTL,
+    EXECD,
+    EGRESS,
 )
 
 
