@@ -14,6 +14,7 @@ import typer
 
 from argo_harbor.cli import compile as compile_command
 from argo_harbor.cli import config, profiles, runs, submit
+from argo_harbor.cli import doctor as doctor_command
 from argo_harbor.cli import install as install_command
 from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
 from argo_harbor.errors import EXIT_INTERRUPTED, EXIT_OK, HarborError, PlatformError, UsageError
@@ -39,6 +40,7 @@ runs_app.command("submit", cls=GroupedOptions, rich_help_panel="Start")(submit.s
 runs.register(runs_app)
 app.add_typer(runs_app, name="runs", rich_help_panel="Run")
 app.command("install", cls=GroupedOptions, rich_help_panel="Cluster")(install_command.install)
+app.command("doctor", cls=GroupedOptions, rich_help_panel="Cluster")(doctor_command.doctor)
 app.add_typer(profiles.app, name="profiles", rich_help_panel="Limits and settings")
 app.add_typer(config.app, name="config", rich_help_panel="Limits and settings")
 

@@ -10,6 +10,7 @@ import json
 import random
 import time
 from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -91,6 +92,14 @@ class Cluster:
         """An answer that is no JSON, such as a container's log. Raises: ClusterError."""
         response = self._send("GET", path, query, None, "", stream=False, read_seconds=READ_SECONDS)
         return bytes(response.data).decode(errors="replace")
+
+    def clock(self) -> float:
+        """The API server's clock: whole seconds since the epoch. Raises: ClusterError."""
+        response = self._send("GET", "/version", None, None, "", stream=False, read_seconds=READ_SECONDS)
+        try:
+            return parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
+        except ValueError as error:
+            raise Unreachable(0, "NoDate", f"{self.server} answers without a date") from error
 
     def lines(self, path: str, query: Mapping[str, str] | None = None) -> Iterator[bytes]:
         """The lines of an answer while they come (a log followed, a watch), without their ends.

@@ -1,1 +1,5 @@
-"""Looks whether a cluster can run suites, and says the cure where it cannot. Called by `argo-harbor doctor`."""
+"""Looks whether a cluster can run suites, and says the cure where it cannot.
+
+`run` starts all checks at once; `server`, `installed` and `places` ask from here, `network`, `containers` and
+`argo` look through the eyes of pods, which run `probe`. Called by `argo-harbor doctor`.
+"""

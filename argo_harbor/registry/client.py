@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from argo_harbor.registry.credentials import Login
@@ -47,26 +47,43 @@ class Registries:
 
         Raises: Unauthorized, Unreachable, RegistryError.
         """
-        response = self._ask("HEAD", image, f"manifests/{image.version}", accept=_MANIFESTS)
+        accept = {"Accept": _MANIFESTS}
+        response = self.request("HEAD", image, f"manifests/{image.version}", headers=accept)
         if response.status == 404:
             return None
         found = response.headers.get("Docker-Content-Digest", "")
         if _DIGEST.fullmatch(found):
             return str(found)
         # Not every registry names it without being asked for the whole manifest.
-        manifest = self._ask("GET", image, f"manifests/{image.version}", accept=_MANIFESTS)
+        manifest = self.request("GET", image, f"manifests/{image.version}", headers=accept)
         return None if manifest.status == 404 else f"sha256:{hashlib.sha256(manifest.data).hexdigest()}"
 
-    def _ask(self, method: str, image: ImageName, what: str, *, accept: str) -> BaseHTTPResponse:
-        url = f"{self._base(image.registry)}/v2/{image.repository}/{what}"
-        headers = {"Accept": accept, **self._authorization(image)}
-        response = self._send(method, url, headers, image.registry)
+    def request(
+        self,
+        method: str,
+        image: ImageName,
+        what: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> BaseHTTPResponse:
+        """Ask about one repository; `what` is a path in it, or a URL that the registry gave for it.
+
+        A 404 is an answer. Raises: Unauthorized, Unreachable, RegistryError.
+        """
+        base = self._base(image.registry)
+        url = urljoin(f"{base}/v2/{image.repository}/", what)
+        # A registry may send uploads elsewhere, with all they need in the URL: its login stays with it.
+        known = urlsplit(url).netloc == urlsplit(base).netloc
+        sent = {**(headers or {}), **(self._authorization(image) if known else {})}
+        response = self._send(method, url, sent, image.registry, body=body)
         challenge = response.headers.get("WWW-Authenticate", "")
-        if response.status == 401 and challenge:
-            headers |= self._answer(challenge, image)
-            response = self._send(method, url, headers, image.registry)
+        if response.status == 401 and challenge and known:
+            sent |= self._answer(challenge, image)
+            response = self._send(method, url, sent, image.registry, body=body)
         if response.status in (401, 403):
-            raise Unauthorized(f"{image.registry} does not let {self._who(image.registry)} see {image}")
+            wish = "see" if method in ("GET", "HEAD") else "write"
+            raise Unauthorized(f"{image.registry} does not let {self._who(image.registry)} {wish} {image}")
         if response.status == 404 or response.status < 300:
             return response
         raise RegistryError(f"{image.registry} answers with status {response.status} for {image}")

@@ -7,7 +7,10 @@ what is left if that fails.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from argo_harbor.model.plan import RunPlan
+from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import destinations, names
 from argo_harbor.workflow.emit import to_yaml
 from argo_harbor.workflow.objects import Template
@@ -16,12 +19,6 @@ _WORKFLOW = "{{workflow.name}}"
 
 
 def base_template(plan: RunPlan) -> Template:
-    platform = plan.head.platform
-    egress = [
-        destinations.dns_rule(platform.network),
-        *destinations.api_rules(platform.network),
-        *destinations.store_rules(platform, closed_ranges(plan)),
-    ]
     return _template(
         plan,
         names.NETWORK_BASE,
@@ -29,9 +26,18 @@ def base_template(plan: RunPlan) -> Template:
             "podSelector": {"matchLabels": {names.WORKFLOW_LABEL: _WORKFLOW}},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [],
-            "egress": egress,
+            "egress": base_egress(plan.head.platform, closed_ranges(plan)),
         },
     )
+
+
+def base_egress(platform: Platform, closed: Iterable[str]) -> list[destinations.Rule]:
+    """What every pod of a run reaches: DNS, API server and store. `doctor` tries it with pods of its own."""
+    return [
+        destinations.dns_rule(platform.network),
+        *destinations.api_rules(platform.network),
+        *destinations.store_rules(platform, closed),
+    ]
 
 
 def internet_template(plan: RunPlan) -> Template:
