@@ -13,7 +13,7 @@ from tests.cluster.state import State
 PROGRAMS = ("kubelet", "containerd")
 START_SECONDS = 60.0
 CNI_PLUGINS = Path("/usr/lib/cni")
-PAUSE = "argo-harbor.test/pause:1"
+PAUSE = f"{addresses.REGISTRY}/argo-harbor/pause:1"
 
 FIXED_FOLDERS = (
     "/run/containerd",

@@ -8,8 +8,10 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.cluster.errors import ClusterError
 
-class BuildFailed(Exception):
+
+class BuildFailed(ClusterError):
     """buildah is missing or said no; the message ends with its last lines."""
 
 

@@ -7,10 +7,13 @@ the cache.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
+from tests.cluster.errors import ClusterError
+from tests.cluster.images.machine import CA_BUNDLE
 from tests.support.gotools import Say
 
 PACKAGES = ("ca-certificates",)
@@ -20,8 +23,8 @@ _TRACES = ("var/cache/apt/archives/*", "var/cache/apt/*.bin", "var/lib/apt/lists
 _SLIM = "etc/dpkg/dpkg.cfg.d/slim"
 
 
-class DebianUnavailable(Exception):
-    """This machine cannot make a Debian: the message says what is missing, or ends with debootstrap's words."""
+class DebianUnavailable(ClusterError):
+    """No Debian can be made here: the message says what is missing, or ends with debootstrap's words."""
 
 
 def mirror() -> str:
@@ -56,8 +59,10 @@ def archive(suite: str, *, folder: Path, say: Say) -> Path:
         root = Path(scratch, "root")
         command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}"]
         _run([*command, suite, str(root), mirror()])
-        excludes = "".join(f"path-exclude=/{pattern}\n" for pattern in LEFT_OUT)
-        (root / _SLIM).write_text(excludes)
+        (root / _SLIM).write_text("".join(f"path-exclude=/{pattern}\n" for pattern in LEFT_OUT))
+        if CA_BUNDLE.exists():
+            # Where this machine reaches its packages through a proxy, so do the images on it.
+            shutil.copyfile(CA_BUNDLE, root / CA_BUNDLE.relative_to("/"))
         unfinished = Path(scratch, finished.name)
         # Patterns are anchored at the root, so that no package's own folder of such a name is hit.
         left = [f"--exclude=./{pattern}" for pattern in (*LEFT_OUT, *_TRACES)]

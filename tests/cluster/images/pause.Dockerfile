@@ -1,0 +1,3 @@
+FROM scratch
+COPY root/ /
+ENTRYPOINT ["/pause"]

@@ -1,0 +1,3 @@
+module argo-harbor.test/pause
+
+go 1.25.0
