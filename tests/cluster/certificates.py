@@ -59,12 +59,20 @@ def make(state: State) -> None:
     for name, hosts in _SERVERS.items():
         extensions = ["extendedKeyUsage=serverAuth", f"subjectAltName={','.join(hosts)}"]
         _issue(state, config, name, subject=f"/CN={name}", extensions=extensions)
-    key = state.pki / "service-accounts.key"
-    if not key.exists():
-        run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key])
+    _token_keys(state)
     for name in _CLIENTS:
         namespace = addresses.NAMESPACE if name == "admin" else "default"
         kubeconfig.write(client_kubeconfig(state, name), state, client=name, namespace=namespace)
+
+
+def token_key(state: State) -> Path:
+    """Signs the tokens of service accounts."""
+    return key(state, "service-accounts")
+
+
+def token_public_key(state: State) -> Path:
+    """Checks the tokens of service accounts."""
+    return token_key(state).with_suffix(".pub")
 
 
 def client_kubeconfig(state: State, name: str) -> Path:
@@ -78,6 +86,15 @@ def certificate(state: State, name: str) -> Path:
 
 def key(state: State, name: str) -> Path:
     return state.pki / f"{name}.key"
+
+
+def _token_keys(state: State) -> None:
+    private, public = token_key(state), token_public_key(state)
+    if not private.exists():
+        run(
+            ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", private]
+        )
+    run(["openssl", "pkey", "-in", private, "-pubout", "-out", public])
 
 
 def _authority(state: State, config: Path) -> None:

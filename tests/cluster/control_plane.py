@@ -47,7 +47,7 @@ def start_controllers(state: State) -> None:
             f"--authorization-kubeconfig={manager}",
             "--bind-address=127.0.0.1",
             f"--root-ca-file={certificates.certificate(state, 'ca')}",
-            f"--service-account-private-key-file={certificates.key(state, 'service-accounts')}",
+            f"--service-account-private-key-file={certificates.token_key(state)}",
             f"--cluster-cidr={addresses.PODS}",
             f"--service-cluster-ip-range={addresses.SERVICES}",
             f"--flex-volume-plugin-dir={state.data / 'volume-plugins'}",
@@ -108,7 +108,6 @@ def _start_etcd(state: State) -> None:
 
 
 def _start_apiserver(state: State) -> None:
-    service_accounts = certificates.key(state, "service-accounts")
     processes.start(
         state,
         "kube-apiserver",
@@ -127,8 +126,8 @@ def _start_apiserver(state: State) -> None:
             f"--kubelet-client-key={certificates.key(state, 'apiserver-kubelet-client')}",
             "--kubelet-preferred-address-types=InternalIP",
             f"--service-account-issuer=https://kubernetes.default.svc.{addresses.CLUSTER_DOMAIN}",
-            f"--service-account-key-file={service_accounts}",
-            f"--service-account-signing-key-file={service_accounts}",
+            f"--service-account-key-file={certificates.token_public_key(state)}",
+            f"--service-account-signing-key-file={certificates.token_key(state)}",
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
             "--allow-privileged=true",
