@@ -23,7 +23,7 @@ from argo_harbor.workflow.assemble import AnyWorkflow
 from argo_harbor.workflow.emit import to_yaml
 
 THREADS = 8
-"""Uploads at once: packing is the larger half of the work, so more gain nothing."""
+"""Uploads at once, to a folder too, where a write waits for the disk; the rest of the time is packing."""
 _FEW = 8
 """Objects that are looked for one by one; of more the whole folder is listed."""
 
@@ -58,7 +58,7 @@ def publish_tasks(tasks: Sequence[Task], store: Store) -> int:
     """Publish the archives of tasks. Returns how many were missing. Raises as `publish`."""
     wanted = {layout.task_archive(task.digest): task for task in tasks}
     missing = _missing(wanted, layout.task_archives(), store)
-    for _ in in_order(lambda task: _upload(task, store), missing.values(), threads=_threads(store)):
+    for _ in in_order(lambda task: _upload(task, store), missing.values(), threads=THREADS):
         pass
     return len(missing)
 
@@ -68,7 +68,7 @@ def _publish_plan(plan: RunPlan, store: Store) -> bool:
     documents = {layout.plan_task(plan.digest, part.index): part for part in plan.parts}
     there = {entry.key for entry in store.list(layout.plan_folder(plan.digest))}
     missing = [(key, part) for key, part in documents.items() if key not in there]
-    for _ in in_order(lambda item: store.put(item[0], item[1].canonical()), missing, threads=_threads(store)):
+    for _ in in_order(lambda item: store.put(item[0], item[1].canonical()), missing, threads=THREADS):
         pass
     if head in there:
         return False
@@ -100,7 +100,3 @@ def _replace(key: str, data: bytes, store: Store) -> None:
     except KeyNotFound:
         pass  # the first publish of this plan
     store.put(key, data)
-
-
-def _threads(store: Store) -> int:
-    return min(THREADS, store.parallel)
