@@ -69,7 +69,7 @@ def judge(
     run = workflows[0]
     end = _time(run.finished) or now
     created = _time(run.created)
-    ended_by = _ended_by(run, end)
+    cut = ended_by(run, end)
     nodes = tuple(node for workflow in workflows for node in workflow.nodes)
     pulls = {pod.node_id: error for pod in pods if (error := pull_of(pod, reported))}
     pulls |= dict(_pulls_of_gone(nodes, reported, {pod.node_id for pod in pods}))
@@ -77,15 +77,16 @@ def judge(
         identity: cause_of(error, head.platform.secrets.image_pull) for identity, error in pulls.items()
     }
     return Causes(
-        ended_by=ended_by,
-        attempts=dict(_of_attempts(nodes, because, ended_by)),
+        ended_by=cut,
+        attempts=dict(_of_attempts(nodes, because, cut)),
         tasks=dict(_of_tasks(workflows, nodes, because, head)),
         others=_of_others(workflows, nodes),
         seconds=(end - created).total_seconds() if created else 0.0,
     )
 
 
-def _ended_by(run: Workflow, end: datetime) -> EndedBy | None:
+def ended_by(run: Workflow, end: datetime) -> EndedBy | None:
+    """Whether somebody ended the run before `end`, or its deadline did. Pure."""
     if run.shutdown:
         return RunPhase.CANCELLED
     started = _time(str((run.data.get("status") or {}).get("startedAt") or ""))
@@ -106,7 +107,7 @@ def _pulls_of_gone(
 
 
 def _of_attempts(
-    nodes: Iterable[Node], because: Mapping[str, Cause], ended_by: EndedBy | None
+    nodes: Iterable[Node], because: Mapping[str, Cause], cut: EndedBy | None
 ) -> Iterator[tuple[tuple[int, int], Cause]]:
     """Of each attempt the last pod that did not end well."""
     trials = (
@@ -118,14 +119,14 @@ def _of_attempts(
             continue
         if node.id in because:
             yield (node.index, int(attempt)), because[node.id]
-        elif node.phase in BROKEN and not (ended_by and _cut(node)):
+        elif node.phase in BROKEN and not (cut and _told_to_end(node)):
             yield (node.index, int(attempt)), Cause("not_started", f"its pod ended early: {_ending(node)}")
         elif node.phase == "Succeeded":
             yield (
                 (node.index, int(attempt)),
                 Cause("not_started", "its pod ended and left nothing in the store"),
             )
-        elif not node.over and not ended_by:
+        elif not node.over and not cut:
             waits = node.message or "it has not ended yet"
             yield (
                 (node.index, int(attempt)),
@@ -181,7 +182,7 @@ def _of_others(workflows: Sequence[Workflow], nodes: Iterable[Node]) -> Cause | 
     return _COLLISION if done else None
 
 
-def _cut(node: Node) -> bool:
+def _told_to_end(node: Node) -> bool:
     """Whether it looks like the end of the run itself: that is told of the run, not of each attempt."""
     return "shutdown" in node.message or "strategy" in node.message or node.exit_code in _STOPPED
 

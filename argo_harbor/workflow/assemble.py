@@ -56,6 +56,8 @@ def whole(plan: RunPlan, templates: Sequence[Template], *, builds: int) -> Workf
 def part(plan: RunPlan, templates: Sequence[Template], *, number: int, builds: int) -> Workflow:
     """One part of a split run. Its name and parameters are set by the parent's step that creates it."""
     spec = _spec(plan, templates, seconds=run_seconds(plan, builds))
+    # Parts go with their parent, not before its merge has asked them why trials are missing.
+    del spec["ttlStrategy"]
     # Without a value the part could not be linted; the parent always sets both.
     parameters: list[Parameter] = [
         {"name": names.RUN_PARAMETER, "value": "unset"},

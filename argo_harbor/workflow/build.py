@@ -109,6 +109,7 @@ def build_template(plan: RunPlan, reference: RunReference) -> Template:
         "name": names.BUILD,
         "inputs": {"parameters": [{"name": "index"}, {"name": "side", "value": "agent"}]},
         "metadata": {"labels": {names.TASK_LABEL: inputs("index"), names.NET_LABEL: names.NET_BUILD}},
+        "serviceAccountName": names.BUILD_ACCOUNT,
         "activeDeadlineSeconds": plan.head.limits.build_seconds,
         "retryStrategy": retries(plan),
         "volumes": volumes,
