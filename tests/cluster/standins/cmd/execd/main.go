@@ -77,14 +77,15 @@ func run() (int, error) {
 	case <-ended:
 		return entrypoint.ShellCode(), nil
 	case number := <-stop:
-		children.SignalAll(syscall.SIGTERM)
+		log.Info("execd ends", "signal", number.String())
+		children.StopAll(stopGrace)
 		if entrypoint == nil {
 			return 0, nil
 		}
 		select {
 		case <-ended:
 			return entrypoint.ShellCode(), nil
-		case <-time.After(stopGrace):
+		default:
 			return 128 + int(number.(syscall.Signal)), nil
 		}
 	}

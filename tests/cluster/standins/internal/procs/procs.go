@@ -12,6 +12,8 @@ import (
 	"time"
 )
 
+const pollEvery = 20 * time.Millisecond
+
 // Spec says what to start. Every process leads a group of its own.
 type Spec struct {
 	Argv       []string
@@ -74,14 +76,32 @@ func (t *Table) Start(spec Spec) (*Process, error) {
 	return process, nil
 }
 
-// SignalAll sends a signal to the groups of all children.
-func (t *Table) SignalAll(number syscall.Signal) {
+// StopAll asks everything to end and returns when all is gone, at the latest after the grace. As a container's
+// first process that is every process of the container, else the children and their groups.
+func (t *Table) StopAll(grace time.Duration) {
 	t.mutex.Lock()
-	defer t.mutex.Unlock()
+	if first() {
+		_ = syscall.Kill(-1, syscall.SIGTERM)
+	}
 	for pid := range t.alive {
-		_ = syscall.Kill(-pid, number)
+		_ = syscall.Kill(-pid, syscall.SIGTERM)
+	}
+	t.mutex.Unlock()
+	for end := time.Now().Add(grace); time.Now().Before(end) && !t.gone(); {
+		time.Sleep(pollEvery)
 	}
 }
+
+func (t *Table) gone() bool {
+	if first() {
+		return syscall.Kill(-1, 0) == syscall.ESRCH
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return len(t.alive) == 0
+}
+
+func first() bool { return os.Getpid() == 1 }
 
 func (t *Table) reap() {
 	t.mutex.Lock()
@@ -123,16 +143,16 @@ func (p *Process) Stop(grace time.Duration) {
 		return
 	}
 	deadline := time.After(grace)
-	for poll := time.NewTicker(20 * time.Millisecond); ; {
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for {
 		select {
 		case <-poll.C:
 			// A group outlives its leader; while any member is left its number is not given away.
 			if syscall.Kill(-p.pid, 0) == syscall.ESRCH {
-				poll.Stop()
 				return
 			}
 		case <-deadline:
-			poll.Stop()
 			_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 			return
 		}

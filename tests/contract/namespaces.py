@@ -1,0 +1,115 @@
+"""Network namespaces that stand for a pod and for the world around it; gone when the test is over."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_MOUNTS = Path("/run/netns")
+
+
+class Namespace:
+    """One network namespace, with nothing but loopback at first."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        _ip("netns", "add", name)
+        self.configure("link", "set", "lo", "up")
+
+    def configure(self, *arguments: str) -> None:
+        """Run `ip` in it."""
+        _ip("-n", self.name, *arguments)
+
+    def start(
+        self, command: Sequence[str | Path], *, env: Mapping[str, str] | None = None, **options: Any
+    ) -> subprocess.Popen[str]:
+        """Start a program in it."""
+        return subprocess.Popen(
+            ["ip", "netns", "exec", self.name, *map(str, command)],
+            env={**os.environ, **(env or {})},
+            text=True,
+            **options,
+        )
+
+    def run(self, command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run a program in it to its end."""
+        return subprocess.run(
+            ["ip", "netns", "exec", self.name, *map(str, command)],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+            **options,
+        )
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Have the sockets that this thread makes be in it."""
+        own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        inside = os.open(_MOUNTS / self.name, os.O_RDONLY)
+        try:
+            os.setns(inside, os.CLONE_NEWNET)
+            try:
+                yield
+            finally:
+                os.setns(own, os.CLONE_NEWNET)
+        finally:
+            os.close(inside)
+            os.close(own)
+
+    def remove(self) -> None:
+        """End what runs in it and delete it."""
+        left = subprocess.run(
+            ["ip", "netns", "pids", self.name], capture_output=True, text=True, check=True
+        ).stdout
+        for pid in left.split():
+            os.kill(int(pid), signal.SIGKILL)
+        _ip("netns", "del", self.name)
+
+
+@contextmanager
+def namespaces(*roles: str) -> Iterator[list[Namespace]]:
+    """Namespaces named after their roles and this process."""
+    made: list[Namespace] = []
+    try:
+        for role in roles:
+            made.append(Namespace(f"ah-{os.getpid()}-{role}"))
+        yield made
+    finally:
+        for each in made:
+            each.remove()
+
+
+def connect(inner: Namespace, outer: Namespace, *, inside: str, outside: str, also: Sequence[str]) -> None:
+    """Lay a cable from one to the other; `outer` is the way to everything and also has the addresses `also`."""
+    _ip(
+        "link",
+        "add",
+        "eth0",
+        "netns",
+        inner.name,
+        "type",
+        "veth",
+        "peer",
+        "name",
+        "eth0",
+        "netns",
+        outer.name,
+    )
+    for each, address in ((inner, inside), (outer, outside)):
+        each.configure("addr", "add", f"{address}/24", "dev", "eth0")
+        each.configure("link", "set", "eth0", "up")
+    for address in also:
+        outer.configure("addr", "add", f"{address}/32", "dev", "lo")
+    inner.configure("route", "add", "default", "via", outside)
+
+
+def _ip(*arguments: str) -> None:
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
