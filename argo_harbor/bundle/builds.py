@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from threading import Lock
 
 from pydantic import ValidationError
 
@@ -22,6 +23,7 @@ class FailedBuilds:
         self._store = store
         self._head = head
         self._plan = plan_digest
+        self._reading = Lock()
 
     def of(self, entry: TaskEntry) -> Cause | None:
         """What failed when an image of that task was built; None when nothing is known to have failed.
@@ -38,8 +40,14 @@ class FailedBuilds:
                 return Cause(record.code or "image_build_failed", said)
         return None
 
-    @cached_property
+    @property
     def _failed(self) -> dict[str, BuildRecord]:
+        # Attempts are decided several at once: one of them reads, the others wait for it.
+        with self._reading:
+            return self._read
+
+    @cached_property
+    def _read(self) -> dict[str, BuildRecord]:
         latest: dict[str, tuple[float, BuildRecord]] = {}
         built: set[str] = set()
         for entry in self._store.list(layout.builds(self._run_id)):

@@ -19,6 +19,7 @@ from argo_harbor.model.record import TrialRecord
 from argo_harbor.model.states import Outcome, RunPhase
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
+from argo_harbor.store.parallel import in_order
 
 MAX_PROBLEMS = 1000
 """Of one run: a broken runner would otherwise repeat itself once a trial."""
@@ -73,11 +74,18 @@ class Collector:
         """Every planned attempt, by index and attempt; of some tasks only, by index, if `only` is given."""
         tries = self._list()
         builds = FailedBuilds(self.run_id, self.store, self.head, self.plan_digest)
-        for entry in sorted(self.head.tasks, key=lambda entry: entry.index):
-            if only is not None and entry.index not in only:
-                continue
-            for attempt in range(self.head.n_attempts):
-                yield self._decide(entry, attempt, tries.pop((entry.index, attempt), []), builds)
+        planned = [
+            (entry, attempt, tries.pop((entry.index, attempt), []))
+            for entry in sorted(self.head.tasks, key=lambda entry: entry.index)
+            if only is None or entry.index in only
+            for attempt in range(self.head.n_attempts)
+        ]
+        for collected, problems in in_order(
+            lambda each: self._decide(*each, builds), planned, threads=self.store.parallel
+        ):
+            for problem in problems:
+                self._report(problem.code, problem.message)
+            yield collected
         if only is not None:
             return
         for (index, attempt), left in sorted(tries.items()):
@@ -103,12 +111,26 @@ class Collector:
                 found[folder].modified = entry.modified
         return by_attempt
 
-    def _decide(self, entry: TaskEntry, attempt: int, tries: list[Try], builds: FailedBuilds) -> Collected:
+    def _decide(
+        self, entry: TaskEntry, attempt: int, tries: list[Try], builds: FailedBuilds
+    ) -> tuple[Collected, list[Problem]]:
+        """Several at once: so problems are handed back, to be told in order."""
+        problems: list[Problem] = []
+        return self._decided(entry, attempt, tries, builds, problems), problems
+
+    def _decided(
+        self,
+        entry: TaskEntry,
+        attempt: int,
+        tries: list[Try],
+        builds: FailedBuilds,
+        problems: list[Problem],
+    ) -> Collected:
         tries.sort(key=lambda one: (one.number, one.modified, one.uid))
         errored: tuple[TrialRecord, str] | None = None
         latest: TrialRecord | None = None
         for one in tries:
-            latest = self._read(entry, attempt, one)
+            latest = self._read(entry, attempt, one, problems)
             if latest is None or latest.outcome in (Outcome.CANCELLED, Outcome.EXPIRED):
                 continue
             if latest.final:
@@ -121,7 +143,7 @@ class Collector:
         missing = self._missing(entry, attempt, tries, latest, builds)
         return Collected(entry, attempt, len(tries), None, "", missing, silent)
 
-    def _read(self, entry: TaskEntry, attempt: int, one: Try) -> TrialRecord | None:
+    def _read(self, entry: TaskEntry, attempt: int, one: Try, problems: list[Problem]) -> TrialRecord | None:
         if one.record_size < 0:
             return None
         try:
@@ -138,9 +160,10 @@ class Collector:
                 task_name=entry.name,
             )
         except RecordRejected as error:
-            self._report(error.code, f"{one.folder}{layout.TRIAL}: {error}")
+            problems.append(Problem(code=error.code, message=f"{one.folder}{layout.TRIAL}: {error}"))
         except KeyNotFound:
-            self._report("record_broken", f"{one.folder}{layout.TRIAL}: it was listed and is gone")
+            gone = f"{one.folder}{layout.TRIAL}: it was listed and is gone"
+            problems.append(Problem(code="record_broken", message=gone))
         return None
 
     def _missing(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from argo_harbor.model.base import Model
 from argo_harbor.model.bundle import MANIFEST_FILE, RUN_FILE, Manifest, RunFile
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
+from argo_harbor.store.parallel import in_order
 
 _PIECE = 1 << 16
 """Bytes read at once; larger pieces cost more to allocate than they save."""
@@ -87,10 +88,14 @@ class Draft:
         self._files.append(name)
         (self._folder / name).write_bytes(data)
 
-    def add_evidence(self, key: str, ref: str) -> None:
-        """Take an object of the store into the bundle, at `ref`. Raises KeyNotFound."""
+    def look_at(self, key: str) -> Listed:
+        """What the manifest will say of an object of the store; from several threads. Raises KeyNotFound."""
         with self._store.open(key) as source:
-            self._evidence[ref] = (key, Listed.of(source))
+            return Listed.of(source)
+
+    def add_evidence(self, ref: str, key: str, listed: Listed) -> None:
+        """Take the object that was looked at into the bundle, at `ref`."""
+        self._evidence[ref] = (key, listed)
 
     def publish(self) -> None:
         """Replace the run's bundle by this draft. Safe to repeat after any interruption.
@@ -101,20 +106,26 @@ class Draft:
         manifest = pretty(self._manifest())
         kept = {layout.bundle(run_id, name) for name in (*self._files, *self._evidence)}
         store.delete(layout.bundle(run_id, RUN_FILE))
-        for entry in list(store.list(layout.bundle(run_id))):
-            if entry.key not in kept:
-                store.delete(entry.key)
-        for ref, (key, _) in self._evidence.items():
-            try:
-                store.copy(key, layout.bundle(run_id, ref))
-            except KeyNotFound as error:
-                raise PlatformError(
-                    "store_write_failed", f"{key} vanished while it was merged", "merge the run again"
-                ) from error
+        stray = [entry.key for entry in store.list(layout.bundle(run_id)) if entry.key not in kept]
+        self._all(store.delete, stray)
+        self._all(self._copy, self._evidence)
         for name in self._files:
             store.put_file(layout.bundle(run_id, name), self._folder / name)
         store.put(layout.bundle(run_id, MANIFEST_FILE), manifest)
         store.put(layout.bundle(run_id, RUN_FILE), pretty(RunFile(run_id=run_id)))
+
+    def _copy(self, ref: str) -> None:
+        key, _ = self._evidence[ref]
+        try:
+            self._store.copy(key, layout.bundle(self._run_id, ref))
+        except KeyNotFound as error:
+            raise PlatformError(
+                "store_write_failed", f"{key} vanished while it was merged", "merge the run again"
+            ) from error
+
+    def _all(self, action: Callable[[str], None], items: Iterable[str]) -> None:
+        for _ in in_order(action, items, threads=self._store.parallel):
+            pass
 
     def _manifest(self) -> Manifest:
         listed = {ref: found for ref, (_, found) in self._evidence.items()}

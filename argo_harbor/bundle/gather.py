@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -75,17 +75,20 @@ def _collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-def gather(collector: Collector, each: Callable[[Collected], Collected] = lambda same: same) -> Gathered:
-    """Read the run once. `each` sees every planned attempt with its whole record, which is then let go, and
-    returns it, perhaps with fewer files.
+Stage = Callable[[Iterable[Collected]], Iterable[Collected]]
+"""Sees every planned attempt with its whole record, and hands it on, perhaps with fewer files."""
 
-    Raises PlatformError `plan_unreadable`, and whatever `each` raises.
+
+def gather(collector: Collector, stage: Stage = lambda attempts: attempts) -> Gathered:
+    """Read the run once; after `stage` each whole record is let go.
+
+    Raises PlatformError `plan_unreadable`, and whatever `stage` raises.
     """
     tasks: dict[int, TaskFacts] = {}
     with _collection_paused():
-        for collected in collector.attempts():
+        for collected in stage(collector.attempts()):
             entry = collected.entry
-            tasks.setdefault(entry.index, TaskFacts(entry)).add(each(collected))
+            tasks.setdefault(entry.index, TaskFacts(entry)).add(collected)
     return Gathered(
         run_id=collector.run_id,
         plan_digest=collector.plan_digest,

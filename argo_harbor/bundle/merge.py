@@ -6,7 +6,9 @@ It may be repeated at any time: the same records give the same bytes, and record
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +18,7 @@ from argo_harbor.bundle import rows, state
 from argo_harbor.bundle.collect import MAX_PROBLEMS, Collected, Collector
 from argo_harbor.bundle.evidence import folder_of
 from argo_harbor.bundle.facts import TaskFacts
-from argo_harbor.bundle.files import Draft, Lines, drafting, pretty
+from argo_harbor.bundle.files import Draft, Lines, Listed, drafting, pretty
 from argo_harbor.bundle.gather import Gathered, gather
 from argo_harbor.bundle.plans import find_plan, read_head
 from argo_harbor.bundle.report import render
@@ -33,11 +35,11 @@ from argo_harbor.model.bundle import (
     RunFacts,
 )
 from argo_harbor.model.causes import NOTHING_KNOWN, Causes, EndedBy
-from argo_harbor.model.record import TrialRecord
 from argo_harbor.model.run_state import RunState
 from argo_harbor.model.states import ResultState, RunPhase, TaskPhase
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
+from argo_harbor.store.parallel import in_order
 
 
 class MergeResult(NamedTuple):
@@ -130,37 +132,58 @@ def _tell_expired(gathered: Gathered) -> None:
 
 def _write_trials(collector: Collector, draft: Draft) -> Gathered:
     with draft.lines(TRIALS_FILE) as trials, draft.lines(SCORES_FILE) as scores:
-        return gather(collector, lambda collected: _write_trial(collected, collector, draft, trials, scores))
+
+        def write(attempts: Iterable[Collected]) -> Iterator[Collected]:
+            take = partial(_take_evidence, draft)
+            for taken in in_order(take, attempts, threads=collector.store.parallel):
+                yield _write_trial(taken, collector, draft, trials, scores)
+
+        return gather(collector, write)
+
+
+class _Taken(NamedTuple):
+    """An attempt and the files of its deciding try."""
+
+    collected: Collected
+    evidence: dict[str, Listed]
+    """By path below the try's folder."""
+    gone: tuple[str, ...]
+    """Paths that the record names and the store does not hold, sorted."""
+
+
+def _take_evidence(draft: Draft, collected: Collected) -> _Taken:
+    record = collected.record
+    if record is None:
+        return _Taken(collected, {}, ())
+    evidence = {}
+    gone = set()
+    for path in record.files:
+        try:
+            evidence[path] = draft.look_at(collected.folder + path)
+        except KeyNotFound:
+            gone.add(path)
+    return _Taken(collected, evidence, tuple(sorted(gone)))
 
 
 def _write_trial(
-    collected: Collected, collector: Collector, draft: Draft, trials: Lines, scores: Lines
+    taken: _Taken, collector: Collector, draft: Draft, trials: Lines, scores: Lines
 ) -> Collected:
-    record = collected.record
+    collected, record = taken.collected, taken.collected.record
     if record is None:
         return collected
-    gone = _take_evidence(record, collected.folder, draft)
-    for path in sorted(gone)[: MAX_PROBLEMS - len(collector.problems)]:
+    for path, listed in taken.evidence.items():
+        draft.add_evidence(f"{folder_of(record)}/{path}", collected.folder + path, listed)
+    for path in taken.gone[: MAX_PROBLEMS - len(collector.problems)]:
         collector.problems.append(
             Problem(code="evidence_missing", message=f"{collected.folder}{path} is not in the store")
         )
-    if gone:
-        there = tuple(path for path in record.files if path not in gone)
+    if taken.gone:
+        there = tuple(path for path in record.files if path in taken.evidence)
         record = record.model_copy(update={"files": there})
         collected = replace(collected, record=record)
     trials.add(rows.trial_row(record, tries=collected.tries))
     scores.add(rows.score_row(record, run_id=collector.run_id, reward_key=collector.head.reward_key))
     return collected
-
-
-def _take_evidence(record: TrialRecord, folder: str, draft: Draft) -> set[str]:
-    gone = set()
-    for path in record.files:
-        try:
-            draft.add_evidence(folder + path, f"{folder_of(record)}/{path}")
-        except KeyNotFound:
-            gone.add(path)
-    return gone
 
 
 def _write_rest(gathered: Gathered, draft: Draft, *, engine: str, phase: RunPhase) -> RunFacts:

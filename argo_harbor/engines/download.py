@@ -9,8 +9,9 @@ from argo_harbor.bundle.plans import unknown_run
 from argo_harbor.errors import UsageError
 from argo_harbor.model.bundle import RUN_FILE
 from argo_harbor.store import layout
-from argo_harbor.store.base import Store
+from argo_harbor.store.base import Entry, Store
 from argo_harbor.store.folder import replacing
+from argo_harbor.store.parallel import in_order
 
 
 class Downloaded(NamedTuple):
@@ -55,9 +56,13 @@ def _download(store: Store, prefix: str, target: Path) -> Downloaded:
     target = target.absolute()
     files = size = 0
     with replacing(target) as fresh:
-        for entry in store.list(prefix):
+
+        def fetch(entry: Entry) -> int:
             path = fresh / entry.key.removeprefix(prefix)
             path.parent.mkdir(parents=True, exist_ok=True)
             store.get_file(entry.key, path)
-            files, size = files + 1, size + entry.size
+            return entry.size
+
+        for fetched in in_order(fetch, store.list(prefix), threads=store.parallel):
+            files, size = files + 1, size + fetched
     return Downloaded(target, files, size)

@@ -63,7 +63,15 @@ def running(folder: Path, *, bucket: str = "harbor", say: gotools.Say = print) -
     }
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            [str(program), "--quiet", "--port", f"{server.host}:{server.port}", "posix", str(data)],
+            [
+                str(program),
+                "--quiet",
+                "--keep-alive",
+                "--port",
+                f"{server.host}:{server.port}",
+                "posix",
+                str(data),
+            ],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
