@@ -85,7 +85,7 @@ class Platform(Model):
     namespace: DnsLabel = "argo-harbor"
     registry: Plain = "registry.invalid/argo-harbor"
     base_image_mirror: Plain = ""
-    """Registry prefix that stands in for Docker Hub when images are built."""
+    """Registry prefix that stands in for Docker Hub, for what is built on and for what is used as it is."""
     insecure_registries: tuple[RegistryHost, ...] = ()
     """Registries that speak plain HTTP, as `host:port`; nodes pull from them by settings of their own."""
     default_sandbox_profile: str = ""

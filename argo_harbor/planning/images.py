@@ -12,6 +12,7 @@ from argo_harbor.model.plan import ImagePlan, Images
 from argo_harbor.model.task import EnvironmentConfig
 from argo_harbor.model.taskset import ImageSource, Task
 from argo_harbor.planning.report import Report
+from argo_harbor.registry.reference import DOCKER_HUB, parse_image
 
 BUILDER = "argo-harbor-build-1"
 """Part of every image key. Raise the number when builds change what they make of the same files."""
@@ -40,11 +41,27 @@ def image_key(source: ImageSource) -> str:
     )
 
 
-class ImagePlanner:
-    """Plans the images of tasks for one registry."""
+def mirrored(reference: str, mirror: str) -> str:
+    """Where to pull an image from: what is on Docker Hub from its mirror, if there is one.
 
-    def __init__(self, registry: str) -> None:
+    Nodes cannot be told of a mirror by a run, so it has to be in the name. A text that is no reference stays as
+    it is.
+    """
+    if not mirror:
+        return reference
+    try:
+        name = parse_image(reference)
+    except ValueError:
+        return reference
+    return str(name._replace(registry=mirror)) if name.registry == DOCKER_HUB else reference
+
+
+class ImagePlanner:
+    """Plans the images of tasks for one registry; `mirror` is the platform's for Docker Hub, or empty."""
+
+    def __init__(self, registry: str, mirror: str = "") -> None:
         self._registry = registry
+        self._mirror = mirror
         self._keys: dict[tuple[str, tuple[str, ...], tuple[str, ...]], str] = {}
 
     def plan(self, task: Task, report: Report) -> tuple[Images, tuple[ImagePlan | None, ...]]:
@@ -88,9 +105,10 @@ class ImagePlanner:
                 hint='use letters, digits and ". _ / : @ -" only',
             )
         image = self._key(source) if built else ""
+        prebuilt = mirrored(source.reference, self._mirror) if plain else ""
         return ImagePlan(
             kind="build" if built else "prebuilt",
-            reference=f"{self._registry}/env:{image[:32]}" if built else source.reference if plain else "",
+            reference=f"{self._registry}/env:{image[:32]}" if built else prebuilt,
             key=image,
             context=source.context,
             environment_digest=source.environment_digest,

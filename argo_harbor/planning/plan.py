@@ -129,7 +129,7 @@ def _task_planner(
     return TaskPlanner(
         profile=profile,
         networks=Networks(allowed),
-        images=ImagePlanner(platform.registry),
+        images=ImagePlanner(platform.registry, platform.base_image_mirror),
         sizes=Sizes(profile, spec.execution.sandbox, request),
         granted=Granted.of(grants),
         setup_seconds=agent.setup_seconds,

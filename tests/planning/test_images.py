@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from argo_harbor.model.taskset import ImageSource
 from argo_harbor.planning.images import image_key
 from argo_harbor.planning.plan import plan
@@ -40,6 +42,27 @@ def test_a_prebuilt_image_is_taken_as_named() -> None:
     image = part_of(config).images.agent
     assert (image.kind, image.reference, image.key) == ("prebuilt", "host.example/org/image:1.2", "")
     assert image.workdir == "/judge"
+
+
+@pytest.mark.parametrize(
+    ("named", "pulled"),
+    [
+        ("debian:12-slim", "hub.example/m/library/debian:12-slim"),
+        ("debian", "hub.example/m/library/debian:latest"),
+        ("acme/app:1", "hub.example/m/acme/app:1"),
+        ("docker.io/acme/app:1", "hub.example/m/acme/app:1"),
+        (f"acme/app:1@sha256:{sha('a')}", f"hub.example/m/acme/app@sha256:{sha('a')}"),
+        ("localhost/app:1", "localhost/app:1"),
+        ("host.example/acme/app:1", "host.example/acme/app:1"),
+        ("host:5000/app", "host:5000/app"),
+        ("no:image:name", "no:image:name"),
+    ],
+)
+def test_the_mirror_stands_in_for_docker_hub_and_nothing_else(named: str, pulled: str) -> None:
+    config = {"environment": {"docker_image": named}}
+    site = SITE.model_copy(update={"base_image_mirror": "hub.example/m"})
+    assert part_of(config, platform=site).images.agent.reference == pulled
+    assert part_of(config).images.agent.reference == named
 
 
 def test_a_separate_verifier_has_an_image_of_its_own() -> None:

@@ -17,7 +17,7 @@ from tests.support import gotools, standins
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0 when all wanted images are in the registry."""
-    names = [name for name, image in catalogue(addresses.REGISTRY).items() if image.repository]
+    names = [name for name, image in catalogue().items() if image.repository]
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.images", description=__doc__)
     parser.add_argument("--registry", metavar="HOST:PORT", default=addresses.REGISTRY)
     parser.add_argument("--only", metavar="NAME", action="append", default=[], choices=names)

@@ -15,8 +15,6 @@ from tests.support.gotools import REPOSITORY
 HERE = Path(__file__).parent
 MIRROR = "mirror"
 """Folder of the registry that stands in for Docker Hub: `base_image_mirror` is `REGISTRY/mirror`."""
-PROTECTED_PORT = 5001
-"""Where the same host has a second registry, which asks for a password."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +40,8 @@ class Image:
     """Small files with the given content, by place in the build context."""
 
 
-def catalogue(registry: str) -> dict[str, Image]:
-    """All images by short name; `registry` is HOST:PORT, from which BuildKit pulls and to which it pushes."""
+def catalogue() -> dict[str, Image]:
+    """All images by short name."""
     files = HERE / "files.Dockerfile"
     return {
         "trixie": Image(dockerfile=HERE / "debian.Dockerfile", suite="trixie"),
@@ -77,7 +75,6 @@ def catalogue(registry: str) -> dict[str, Image]:
             repository="argo-harbor/buildkit",
             bases={"BASE": "runc"},
             programs={"root/usr/bin/buildkitd": "buildkitd", "root/usr/bin/buildctl": "buildctl"},
-            texts={"root/etc/buildkit/buildkitd.toml": buildkitd_settings(registry)},
         ),
         "argoexec": Image(
             dockerfile=files,
@@ -115,15 +112,6 @@ def catalogue(registry: str) -> dict[str, Image]:
             bases={"BASE": "bookworm"},
         ),
     }
-
-
-def buildkitd_settings(registry: str) -> str:
-    """buildkitd.toml for registries without TLS, one of which stands in for Docker Hub."""
-    host = registry.rpartition(":")[0]
-    plain = (registry, f"{host}:{PROTECTED_PORT}")
-    return f'[registry."docker.io"]\nmirrors = ["{registry}/{MIRROR}"]\n' + "".join(
-        f'[registry."{address}"]\nhttp = true\n' for address in plain
-    )
 
 
 def _packages(base: str, packages: str) -> Image:

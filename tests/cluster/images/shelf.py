@@ -28,7 +28,7 @@ class Shelf:
 
     def __init__(self, *, registry: str, tools: Tools, say: Say) -> None:
         self._registry = registry
-        self._images = catalogue(registry)
+        self._images = catalogue()
         self._tools = tools
         self._say = say
         self._digests: dict[str, str] = {}
