@@ -44,8 +44,8 @@ def image_key(source: ImageSource) -> str:
 def mirrored(reference: str, mirror: str) -> str:
     """Where to pull an image from: what is on Docker Hub from its mirror, if there is one.
 
-    Nodes cannot be told of a mirror by a run, so it has to be in the name. A text that is no reference stays as
-    it is.
+    Nodes cannot be told of a mirror by a run, so it has to be in the name. A text that is no reference stays
+    as it is.
     """
     if not mirror:
         return reference
