@@ -42,11 +42,12 @@ def doctor(
 ) -> int:
     """Check cluster, CNI, store, registry, images and permissions, and say the cure of what is wrong."""
     from argo_harbor.cluster.connect import connect
+    from argo_harbor.doctor.installed import platform_of
     from argo_harbor.doctor.run import Examination
 
     settings = _from_file(platform)
     cluster = connect(context, namespace or (settings.namespace if settings else None))
-    examination = Examination(cluster, settings or _installed(cluster), quick=quick)
+    examination = Examination(cluster, settings or platform_of(cluster), quick=quick)
     output.note(f"Context {cluster.context}, namespace {cluster.namespace}")
     with _interrupted_by_termination():
         found = _look(examination)
@@ -66,13 +67,6 @@ def _from_file(path: Path | None) -> Platform | None:
 
     chosen = platform_file(path)
     return read_platform(chosen.path) if chosen else None
-
-
-def _installed(cluster: Cluster) -> Platform | None:
-    from argo_harbor.cluster.platform import read_site
-
-    site = read_site(cluster)
-    return site.platform if site else None
 
 
 def _look(examination: Examination) -> list[Line]:

@@ -7,13 +7,33 @@ from collections.abc import Iterator
 from argo_harbor.cluster.client import Cluster, Json
 from argo_harbor.cluster.errors import Forbidden
 from argo_harbor.cluster.paths import core
+from argo_harbor.cluster.platform import read_site
 from argo_harbor.doctor.result import Result, failed, ok, skipped, warning
+from argo_harbor.errors import PlatformError
 from argo_harbor.install.manifests import VERSION, VERSION_LABEL, Object, Settings, manifests, path_of
 from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import names
 
+INSTALLATION = "installation"
+SECRETS = "secrets"
+
 _INSTALL = "argo-harbor install --platform FILE --apply"
 _SHOWN = 4
+
+
+def platform_of(cluster: Cluster) -> Platform | Result:
+    """The platform that is installed, or why there is none to go by.
+
+    Raises: Refused `invalid_platform`.
+    """
+    try:
+        site = read_site(cluster)
+    except PlatformError as error:
+        return failed(INSTALLATION, error.message, error.hint)
+    if site is None:
+        cure = "argo-harbor install --discover -o platform.toml, fill it in, then install --apply"
+        return failed(INSTALLATION, f"nothing is installed in {cluster.namespace}", cure)
+    return site.platform
 
 
 def installation(cluster: Cluster, platform: Platform) -> list[Result]:
@@ -35,14 +55,14 @@ def installation(cluster: Cluster, platform: Platform) -> list[Result]:
             other.add(str((found["metadata"].get("labels") or {}).get(VERSION_LABEL) or "none"))
     other.discard(VERSION)
     if missing:
-        return [failed("installation", f"missing or empty: {_some(missing)}", _INSTALL)]
+        return [failed(INSTALLATION, f"missing or empty: {_some(missing)}", _INSTALL)]
     if other:
         told = f"it is of version {', '.join(sorted(other))}, this program {VERSION}"
-        return [warning("installation", told, _INSTALL)]
+        return [warning(INSTALLATION, told, _INSTALL)]
     if len(hidden) == len(wanted):
-        return [skipped("installation", "you may not look", "ask the namespace's admin to run the doctor")]
+        return [skipped(INSTALLATION, "you may not look", "ask the namespace's admin to run the doctor")]
     unseen = f", {len(hidden)} you may not see" if hidden else ""
-    return [ok("installation", f"{len(wanted) - len(hidden)} objects of version {VERSION}{unseen}")]
+    return [ok(INSTALLATION, f"{len(wanted) - len(hidden)} objects of version {VERSION}{unseen}")]
 
 
 def named_secrets(cluster: Cluster, platform: Platform) -> list[Result]:
@@ -58,13 +78,13 @@ def named_secrets(cluster: Cluster, platform: Platform) -> list[Result]:
             continue
         missing = [key for key in keys if not data.get(key)]
         if missing:
-            results.append(failed("secrets", f"{secret} is missing or lacks {', '.join(missing)}", cure))
+            results.append(failed(SECRETS, f"{secret} is missing or lacks {', '.join(missing)}", cure))
         else:
             found += 1
     if hidden and not results and not found:
-        return [skipped("secrets", f"you may not see {_some(hidden)}")]
+        return [skipped(SECRETS, f"you may not see {_some(hidden)}")]
     unseen = f"; {_some(hidden)} you may not see" if hidden else ""
-    return results or [ok("secrets", f"{found} with the keys that they need{unseen}")]
+    return results or [ok(SECRETS, f"{found} with the keys that they need{unseen}")]
 
 
 def _wanted(platform: Platform) -> Iterator[tuple[str, tuple[str, ...], str]]:

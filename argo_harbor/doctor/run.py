@@ -13,7 +13,7 @@ from argo_harbor.doctor import argo, containers, installed, network, places, ser
 from argo_harbor.doctor.result import Result, failed, skipped
 from argo_harbor.doctor.server import Question
 from argo_harbor.doctor.visit import Stopped, Visit
-from argo_harbor.model.platform import Platform
+from argo_harbor.model.platform import BUILT_IN, Platform
 
 SECONDS = 50.0
 """Until every check must have said something; removing what was made takes a few more."""
@@ -39,9 +39,10 @@ class Examination:
     belongs in the table."""
 
     def __init__(
-        self, cluster: Cluster, platform: Platform | None, *, quick: bool, seconds: float = SECONDS
+        self, cluster: Cluster, platform: Platform | Result, *, quick: bool, seconds: float = SECONDS
     ) -> None:
-        """`platform` is None where none is installed: then only the API server is asked."""
+        """`platform` is the one in force, or what keeps it from being known: then only the API server is
+        asked."""
         self._cluster = cluster
         self._visit = Visit(cluster, seconds=seconds)
         self._checks = list(self._plan(platform, quick=quick))
@@ -80,22 +81,18 @@ class Examination:
         finally:
             self.leftovers = self._visit.leave()
 
-    def _plan(self, platform: Platform | None, *, quick: bool) -> Iterator[Check]:
+    def _plan(self, platform: Platform | Result, *, quick: bool) -> Iterator[Check]:
         cluster, visit = self._cluster, self._visit
         yield Check(("kubernetes",), lambda: server.kubernetes_version(cluster))
         yield Check(("argo kinds",), lambda: server.argo_kinds(cluster))
         yield Check(("clock",), lambda: server.clock(cluster))
-        if platform is None:
-            nothing = failed(
-                "installation",
-                f"nothing is installed in {cluster.namespace}",
-                "argo-harbor install --discover -o platform.toml, fill it in, then install --apply",
-            )
-            yield Check(("installation",), lambda: [nothing])
+        known = platform if isinstance(platform, Platform) else BUILT_IN
+        yield Check(("permissions",), lambda: server.permissions(cluster, known.store.secret))
+        if isinstance(platform, Result):
+            yield Check((installed.INSTALLATION,), lambda: [platform])
             return
-        yield Check(("permissions",), lambda: server.permissions(cluster, platform.store.secret))
-        yield Check(("installation",), lambda: installed.installation(cluster, platform))
-        yield Check(("secrets",), lambda: installed.named_secrets(cluster, platform))
+        yield Check((installed.INSTALLATION,), lambda: installed.installation(cluster, platform))
+        yield Check((installed.SECRETS,), lambda: installed.named_secrets(cluster, platform))
         yield Check((places.HERE, places.CLOCK), lambda: places.store_from_here(cluster, platform, visit.id))
         if quick:
             return

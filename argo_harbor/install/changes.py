@@ -81,10 +81,9 @@ def apply(
 
 def unified(change: Change) -> str:
     """A change as a unified diff of YAML; empty where nothing changes."""
-    import yaml
 
     def lines(item: Object | None) -> list[str]:
-        return [] if item is None else yaml.safe_dump(item, sort_keys=True).splitlines(keepends=True)
+        return [] if item is None else _readable(item).splitlines(keepends=True)
 
     label = f"{change.kind}/{change.name}"
     return "".join(
@@ -103,6 +102,24 @@ def refusal(kind: str, name: str, error: ClusterError) -> Finding:
     elif isinstance(error, NotFound):
         hint = "the namespace is missing or just being deleted: try again"
     return Finding(code, error.message, hint, file=f"{kind}/{name}")
+
+
+def _readable(item: Object) -> str:
+    """YAML with files inside as blocks, so that a diff shows the lines that changed.
+
+    Not by the emitter of what is applied: what a cluster answers may hold any value.
+    """
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in value else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, text)
+    return yaml.dump(item, Dumper=Dumper, sort_keys=True, allow_unicode=True)
 
 
 def _change(kind: str, name: str, before: Object | None, after: Object) -> Change:

@@ -50,7 +50,8 @@ ACCOUNT_RULES: Mapping[str, tuple[Rule, ...]] = {
         Rule(ARGO, ("workflows",), ("get", "list")),
         Rule(CORE, ("pods", "events"), ("list",)),
     ),
-    names.SHARD_ACCOUNT: (Rule(ARGO, ("workflows",), ("create", "get", "list", "watch", "patch")),),
+    # Creates a part of a run, looks how it is, and stops it with the run.
+    names.SHARD_ACCOUNT: (Rule(ARGO, ("workflows",), ("create", "get", "patch")),),
 }
 """Rules by account; an account without rules gets no Role."""
 
@@ -61,8 +62,9 @@ EXECUTORS = (names.EXECUTOR_ACCOUNT, names.NETWORK_ACCOUNT)
 def user_rules(store_secret: str) -> tuple[Rule, ...]:
     """What submitting, following, cancelling and downloading runs takes.
 
-    Submitting puts `host:` values into a new Secret, which is why Secrets may be created; of those that
-    exist only the store's may be read.
+    Submitting puts `host:` values into a Secret of the run's own, whose name cannot be known before: hence
+    the rights to write Secrets. Who may create Workflows may use every Secret of the namespace anyway, by
+    mounting it: the namespace is the border, not the Secret.
     """
     return (
         Rule(ARGO, ("workflows",), ("create", "get", "list", "watch", "patch", "delete")),
@@ -78,5 +80,5 @@ def user_rules(store_secret: str) -> tuple[Rule, ...]:
         ),
         Rule(CORE, ("serviceaccounts",), ("get",), tuple(ACCOUNT_RULES)),
         Rule(CORE, ("secrets",), ("get",), (store_secret,)),
-        Rule(CORE, ("secrets",), ("create",)),
+        Rule(CORE, ("secrets",), ("create", "patch", "delete")),
     )
