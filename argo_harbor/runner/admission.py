@@ -7,22 +7,22 @@ small mark each, and the earliest mark counts.
 
 from __future__ import annotations
 
+import time
+
 from argo_harbor.model.plan import Limits
 from argo_harbor.runner.place import Admission
 from argo_harbor.store import layout
 from argo_harbor.store.base import Entry, Store
 
 
-def admission(store: Store, run: str, limits: Limits, started: str, clock: float) -> Admission:
-    """Judge a try whose `started.json` has just been written to the key `started`.
+def admission(store: Store, run: str, limits: Limits, started: str) -> Admission:
+    """Judge a try whose `started.json` has the key `started`.
 
-    `clock` is this machine's Unix time when that was written; it translates the store's clock. Raises
-    PlatformError `store_write_failed`.
+    Raises: PlatformError `store_write_failed`, `store_unreadable`.
     """
     if any(True for _ in store.list(layout.cancel_marks(run))):
         return Admission("cancelled", "the run was cancelled before this trial started")
-    own = _entry(store, started)
-    now = own.modified if own is not None else clock
+    now = store.clock()
     marks = list(store.list(layout.start_marks(run)))
     if not marks:
         late = _queued_too_long(store, run, limits, now)
@@ -36,7 +36,7 @@ def admission(store: Store, run: str, limits: Limits, started: str, clock: float
     if left <= 0:
         spent = f"the run's {limits.timeout_seconds} s were spent before this trial started"
         return Admission("expired", spent)
-    return Admission(deadline=clock + left)
+    return Admission(deadline=time.time() + left)
 
 
 def _queued_too_long(store: Store, run: str, limits: Limits, now: float) -> Admission | None:

@@ -6,9 +6,8 @@ Used by `trial` for whole trials and agent's halves, and by `grading` for verifi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +25,6 @@ from argo_harbor.runner.place import Admission, Place
 from argo_harbor.runner.process import Interrupt
 from argo_harbor.runner.record import Setting
 from argo_harbor.runner.supervise import Ended, run_child
-from argo_harbor.runner.workspace import workspace
 from argo_harbor.sources.fetch import fetch_task
 from argo_harbor.store import layout
 from argo_harbor.store.base import Store
@@ -45,9 +43,13 @@ class Bench:
     store: Store
     place: Place
     interrupt: Interrupt
-    work: Path
     child: HarborProcess
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+
+    @property
+    def work(self) -> Path:
+        """The try's scratch folder."""
+        return self.child.work
 
     def head(self) -> PlanHead:
         """Raises: PlatformError `plan_unreadable`."""
@@ -177,22 +179,6 @@ class Bench:
         if ended.stop in ("cancelled", "expired"):
             return self.place.stopped_status(ended.stop, before=bool(admission.stop))
         return EXIT_AGAIN
-
-
-@contextmanager
-def bench(command: Command, store: Store, place: Place, interrupt: Interrupt) -> Iterator[Bench]:
-    """A scratch folder with a child in it, both gone afterwards.
-
-    The child is started first: it imports Harbor while this process reads the plan.
-    """
-    suffix = "-verify" if command.mode == "verify" else ""
-    name = f"{command.index}-{command.attempt}-{command.try_}-{command.uid[:8]}{suffix}"
-    with workspace(place.scratch, name) as work:
-        child = HarborProcess(work)
-        try:
-            yield Bench(command, store, place, interrupt, work, child)
-        finally:
-            child.discard()
 
 
 def trial_name(setting: Setting) -> str:

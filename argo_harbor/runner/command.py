@@ -6,9 +6,12 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from argo_harbor.runner.job import Mode
 from argo_harbor.workflow.names import POD_UID_ENV
+
+Mode = Literal["trial", "agent", "verify"]
+"""The whole trial, or only its agent's or its verifier's half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,12 @@ class Command:
     """Unix time in seconds at which the run's budget is spent."""
     grants: Path | None
     """JSON with the granted variables, `{"target": {…}, "verifier": {…}}`; usually `/dev/stdin`."""
+
+    @property
+    def work_name(self) -> str:
+        """Name of the try's scratch folder, unique among those of the run."""
+        suffix = "-verify" if self.mode == "verify" else ""
+        return f"{self.index}-{self.attempt}-{self.try_}-{self.uid[:8]}{suffix}"
 
 
 def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Command:

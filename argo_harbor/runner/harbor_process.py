@@ -1,20 +1,21 @@
 """The child process in which Harbor will run, started before its job is known.
 
 Importing Harbor takes longer than everything else that a trial needs before its agent, so it begins with the
-runner itself and goes on while the plan and the task are fetched.
+runner itself and goes on while the plan and the task are fetched. For the same reason this module imports
+next to nothing: `asyncio` is what its callers have by then.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from argo_harbor.interpreter import interpreter_environment
+from argo_harbor.runner.workspace import workspace
 
 LOG_FILE = "child.log"
 
@@ -37,6 +38,8 @@ class HarborProcess:
 
     async def hand_over(self, job: bytes) -> None:
         """Give the child its job. A child that died already leaves no report, which says so."""
+        import asyncio
+
         await asyncio.to_thread(self._write, job)
 
     def _write(self, job: bytes) -> None:
@@ -50,6 +53,8 @@ class HarborProcess:
 
     async def lines(self) -> AsyncIterator[str]:
         """What the child says, until it closes its output."""
+        import asyncio
+
         if self._process.stdout is None:
             raise RuntimeError("the child has no output")
         reader = asyncio.StreamReader()
@@ -61,6 +66,8 @@ class HarborProcess:
 
     async def wait(self) -> int:
         """Exit status, negative for a signal."""
+        import asyncio
+
         return await asyncio.to_thread(self._process.wait)
 
     def terminate(self) -> None:
@@ -78,3 +85,14 @@ class HarborProcess:
             if pipe is not None:
                 with suppress(BrokenPipeError):
                     pipe.close()
+
+
+@contextmanager
+def harbor_process(scratch: Path, name: str) -> Iterator[HarborProcess]:
+    """A child in a new folder below `scratch`; both are gone afterwards."""
+    with workspace(scratch, name) as work:
+        child = HarborProcess(work)
+        try:
+            yield child
+        finally:
+            child.discard()

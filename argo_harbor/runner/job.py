@@ -22,9 +22,8 @@ from argo_harbor.model.record import (
     Usage,
 )
 from argo_harbor.model.runner import PodSandboxSettings, SandboxSettings
+from argo_harbor.runner.command import Mode
 
-Mode = Literal["trial", "agent", "verify"]
-"""The whole trial, or only its agent's or its verifier's half."""
 REPORT_FILE = "report.json"
 TRIALS = "trials"
 """Where Harbor puts its trials, relative to the work folder."""

@@ -15,7 +15,7 @@ from argo_harbor.model.base import canonical_json
 from argo_harbor.model.plan import Grant, PlanHead, TaskPlan
 from argo_harbor.model.record import TrialRecord
 from argo_harbor.model.runner import PodSandboxSettings
-from argo_harbor.runner import refusals, showcase
+from argo_harbor.runner import showcase
 from argo_harbor.runner.admission import admission
 from argo_harbor.runner.announce import PodLog
 from argo_harbor.runner.clock import now, stamp
@@ -28,7 +28,7 @@ from argo_harbor.runner.pod import Pod, claim_run
 from argo_harbor.store import layout
 from argo_harbor.store.base import Store
 from argo_harbor.workflow import names
-from argo_harbor.workflow.sandbox import EGRESS_PORT, EXECD_PORT
+from argo_harbor.workflow.sandbox import EGRESS_PORT, EXECD_PORT, REFUSALS_PORT
 
 MARGIN_SECONDS = 20.0
 """Before the pod's own deadline, to write a record that says what was too slow."""
@@ -73,7 +73,7 @@ class PodPlace:
 
     def admit(self, store: Store, run: str, head: PlanHead, started: str) -> Admission:
         self._marking = (store, started.removesuffix(layout.STARTED) + layout.PHASE)
-        return admission(store, run, head.limits, started, time.time())
+        return admission(store, run, head.limits, started)
 
     def sandbox(self, head: PlanHead, part: TaskPlan) -> PodSandboxSettings:
         try:
@@ -87,7 +87,7 @@ class PodPlace:
             execd_token=self._environ.get(names.EXECD_TOKEN_ENV, ""),
             egress_port=EGRESS_PORT,
             egress_token_file=str(self._egress / "token"),
-            refusals_port=refusals.PORT,
+            refusals_port=REFUSALS_PORT,
             denied=pod_denied(head),
             hosts=hosts,
             addresses=resolve(hosts),

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from argo_harbor.model.record import RefusedHost
 
-PORT = 18082
 MAX_HOSTS = 256
 """Distinct hosts of one phase; the rest is counted together."""
 OTHERS = "(others)"
@@ -91,7 +90,7 @@ def search_domains(file: Path = _RESOLVER) -> tuple[str, ...]:
     return tuple(sorted(found, key=len, reverse=True))
 
 
-async def listen(refusals: Refusals, path: str, *, port: int = PORT) -> asyncio.Server:
+async def listen(refusals: Refusals, path: str, *, port: int) -> asyncio.Server:
     """Take reports until the server is closed. Raises OSError when the port is taken."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

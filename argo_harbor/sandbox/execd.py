@@ -236,7 +236,9 @@ class _Running:
         with suppress(TimeoutError, NoAnswer, ExecdRefused):
             async with asyncio.timeout(END_SECONDS):
                 command = await asyncio.shield(self._id)
-                await self._client.interrupt(command)
+                # A command that has just ended cannot be interrupted; the question below tells.
+                with suppress(ExecdRefused):
+                    await self._client.interrupt(command)
                 await asyncio.wait([following])
                 return not await self._client.is_running(command)
         return False

@@ -20,6 +20,8 @@ from argo_harbor.workflow.text import inputs
 
 EXECD_PORT = 44772
 EGRESS_PORT = 18080
+REFUSALS_PORT = 18082
+"""Where the runner listens on loopback for what egress refuses."""
 TOOLS_PATH = "/opt/opensandbox"
 EGRESS_STATE_PATH = "/state"
 
@@ -57,11 +59,15 @@ chgrp {RUNNER_UID} {names.EGRESS_TOKEN_PATH}/token
 chmod 0440 {names.EGRESS_TOKEN_PATH}/token
 """
 
-# The token is read inside the container, so that no object of the cluster ever holds it.
+# The token is read inside the container, so that no object of the cluster ever holds it. The address for
+# refusals has a secret in its path, since the sandbox reaches that listener too; not the token, because
+# egress writes that address to its log when it cannot deliver.
 _EGRESS = f"""\
 set -eu
 OPENSANDBOX_EGRESS_TOKEN="$(cat {names.EGRESS_TOKEN_PATH}/token)"
 export OPENSANDBOX_EGRESS_TOKEN
+digest="$(printf %s "$OPENSANDBOX_EGRESS_TOKEN" | sha256sum | cut -d ' ' -f 1)"
+export OPENSANDBOX_EGRESS_DENY_WEBHOOK="http://127.0.0.1:{REFUSALS_PORT}/denied/$digest"
 exec /opt/opensandbox-egress/egress
 """
 
