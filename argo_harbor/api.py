@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from argo_harbor.bundle.read import read_trials
-from argo_harbor.bundle.results import survey
+from argo_harbor.bundle.results import Survey, survey
 from argo_harbor.engines import publish as publishing
-from argo_harbor.engines.base import SubmitOptions
+from argo_harbor.engines.base import Engine, SubmitOptions
 from argo_harbor.engines.events import Progress, silent
 from argo_harbor.engines.local import LocalEngine
-from argo_harbor.engines.where import store_root
+from argo_harbor.engines.place import EngineName, Place
+from argo_harbor.engines.where import choose, store_root
 from argo_harbor.errors import HarborError, PlatformError, UsageError
 from argo_harbor.model.bundle import Trial
 from argo_harbor.model.documents import ResultsDocument as RunResults
@@ -34,6 +35,7 @@ from argo_harbor.model.taskset import Taskset
 from argo_harbor.planning import plan as planning
 from argo_harbor.planning.argo import argo_findings
 from argo_harbor.settings.profiles import default_profile_name, load_profile
+from argo_harbor.settings.site import Site
 from argo_harbor.sources.read import load_taskset
 from argo_harbor.store.base import Store
 from argo_harbor.store.directory import DirectoryStore
@@ -45,6 +47,7 @@ __all__ = [
     "RunResults",
     "RunSpec",
     "RunStatus",
+    "Site",
     "Taskset",
     "Trial",
     "compile_workflow",
@@ -53,6 +56,7 @@ __all__ = [
     "publish",
     "read_trials",
     "results",
+    "site",
     "status",
     "submit",
 ]
@@ -113,36 +117,62 @@ def publish(plan: RunPlan, store: Where = None) -> None:
 def submit(
     plan: RunPlan,
     *,
-    engine: Literal["local"] = "local",
+    engine: EngineName = "local",
     store: Where = None,
     options: SubmitOptions | None = None,
     progress: Progress = silent,
 ) -> str:
-    """Run the plan and return the run's id, merged.
+    """Run the plan and return the run's id.
 
-    Raises UsageError for an unknown engine, Refused, PlatformError, RunInterrupted.
-    The local engine stays until the end and handles SIGINT, so it must be called from the main thread.
+    `local` returns when the run is merged; it handles SIGINT, so it must be called from the main thread.
+    `argo` returns when the cluster of the current kube context has accepted the run; the plan must have been
+    made with that cluster's settings (`site`), and `store` is the platform's unless one is given.
+
+    Raises UsageError for an unknown engine, Refused, Conflict, PlatformError, RunInterrupted.
     """
-    if engine != "local":
-        raise UsageError("unknown_flag_value", f"there is no engine {engine!r}", "engines: local")
-    opened = _engine(store)
+    opened = _engine(engine, store)
     return opened.submit(plan, _taskset(plan), options=options, progress=progress)
 
 
-def status(run: str, *, store: Where = None) -> RunStatus:
-    """Where a run is. Raises UsageError `unknown_run`, PlatformError `plan_unreadable`."""
-    return survey(run, _store(store), engine="local").status()
+def status(run: str, *, engine: EngineName | None = None, store: Where = None) -> RunStatus:
+    """Where a run is. Raises UsageError `unknown_run`, PlatformError.
+
+    Without an engine the store is looked at alone, by default that of this machine.
+    """
+    return _survey(run, engine, store).status()
 
 
-def results(run: str, *, store: Where = None) -> RunResults:
+def results(run: str, *, engine: EngineName | None = None, store: Where = None) -> RunResults:
     """Every task's trials and the scores; before the merge, what there is so far. Raises as `status`."""
-    return survey(run, _store(store), engine="local").results()
+    return _survey(run, engine, store).results()
 
 
-def _engine(where: Where) -> LocalEngine:
-    if isinstance(where, DirectoryStore):
-        return LocalEngine(where, where.root.parent / "scratch")
-    return LocalEngine.open(store_root(_path(where))[0])
+def site(*, engine: EngineName | None = None) -> Site:
+    """The settings in force: its `platform`, and `profile(name)`; of the cluster where an engine is chosen as
+    the command line chooses it. Raises PlatformError, Refused for settings that are broken."""
+    return choose(Place(engine=engine)).site
+
+
+def _survey(run: str, engine: EngineName | None, where: Where) -> Survey:
+    if engine is None:
+        store = _store(where)
+        return survey(run, store, engine="local" if isinstance(store, DirectoryStore) else "argo")
+    return _engine(engine, where).survey(run)
+
+
+def _engine(name: EngineName, where: Where) -> Engine:
+    if name == "local":
+        if isinstance(where, DirectoryStore):
+            return LocalEngine(where, where.root.parent / "scratch")
+        return LocalEngine.open(store_root(_path(where))[0])
+    if name != "argo":
+        raise UsageError("unknown_flag_value", f"there is no engine {name!r}", "engines: local, argo")
+    chosen = choose(Place(engine=name))
+    if where is None or chosen.cluster is None:
+        return chosen.engine
+    from argo_harbor.engines.argo import ArgoEngine
+
+    return ArgoEngine(chosen.cluster, chosen.site, store=_store(where))
 
 
 def _store(where: Where) -> Store:

@@ -58,6 +58,7 @@ CONFLICT: Mapping[str, str] = {
 PLATFORM: Mapping[str, str] = {
     "platform_not_configured": "no platform is configured",
     "platform_unreachable": "the platform does not answer",
+    "platform_refused": "the cluster does not allow it, or does not take what was sent",
     "cluster_refused": "the cluster does not allow a request to this user, or does not take an object",
     "store_write_failed": "the store did not take a file",
     "store_unreadable": "the store cannot be read",

@@ -58,8 +58,8 @@ def test_names_that_there_are_not_are_usage_errors(tmp_path: Path) -> None:
     made = hello_plan()
     with pytest.raises(UsageError, match="'job' is no kind"):
         compile_workflow(made, kind="job")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="no engine 'argo'"):
-        argo_harbor.submit(made, engine="argo", store=tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no engine 'slurm'"):
+        argo_harbor.submit(made, engine="slurm", store=tmp_path)  # type: ignore[arg-type]
     for run in ("", "../x"):
         with pytest.raises(UsageError, match="no run"):
             status(run, store=tmp_path)

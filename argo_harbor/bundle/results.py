@@ -12,6 +12,7 @@ from argo_harbor.bundle.collect import Collector
 from argo_harbor.bundle.facts import TaskFacts
 from argo_harbor.bundle.gather import Gathered, coverage_of, gather
 from argo_harbor.bundle.merge import ended_earlier, read_state
+from argo_harbor.bundle.observed import NOTHING, Observed
 from argo_harbor.bundle.plans import find_plan, read_head
 from argo_harbor.bundle.statistics import mean
 from argo_harbor.bundle.summary import summarize
@@ -42,15 +43,21 @@ class Survey:
 
     gathered: Gathered
     ended: RunState | None
-    """The state that a merge wrote; None while the run is not over."""
+    """The state that a merge wrote, or that the engine knows; None while the run is not over."""
     engine: Literal["local", "argo"]
     bundle_ref: str | None
+    observed: Observed = NOTHING
 
     def phase_of(self, task: TaskFacts) -> TaskPhase:
         ended_by = None
         if self.ended is not None and self.ended.phase in (RunPhase.CANCELLED, RunPhase.EXPIRED):
             ended_by = self.ended.phase
-        return state.task_phase(task, over=self.ended is not None, ended_by=ended_by)
+        return state.task_phase(
+            task,
+            over=self.ended is not None,
+            ended_by=ended_by,
+            building=task.entry.index in self.observed.building,
+        )
 
     @property
     def run(self) -> RunInfo:
@@ -103,6 +110,8 @@ class Survey:
         )
 
     def _detail(self, task: TaskFacts) -> str:
+        if self.ended is None and task.entry.index in self.observed.details:
+            return self.observed.details[task.entry.index]
         if self.ended is None and task.silent:
             return "running"
         if task.missing and (self.ended is not None or task.missing[0].code != "not_started"):
@@ -110,13 +119,27 @@ class Survey:
         return ""
 
 
-def survey(run_id: str, store: Store, *, engine: Literal["local", "argo"], plan: str = "") -> Survey:
-    """Read a run. Raises UsageError `unknown_run`, PlatformError `plan_unreadable`."""
+def survey(
+    run_id: str,
+    store: Store,
+    *,
+    engine: Literal["local", "argo"],
+    plan: str = "",
+    ended: RunState | None = None,
+    observed: Observed = NOTHING,
+) -> Survey:
+    """Read a run. `ended` is how it ended as far as the engine knows; what a merge wrote comes first.
+
+    Raises UsageError `unknown_run`, PlatformError `plan_unreadable`.
+    """
     digest = plan or find_plan(run_id, store)
     head = read_head(digest, store)
-    ended = read_state(run_id, store)
-    collector = Collector(run_id, store, head, digest, ended_earlier(run_id, store) if ended else None)
-    return Survey(gather(collector), ended, engine, bundle_ref(run_id, store))
+    merged = read_state(run_id, store)
+    ended_by = ended_earlier(run_id, store) if merged else None
+    if merged is None and ended is not None and ended.phase in (RunPhase.CANCELLED, RunPhase.EXPIRED):
+        ended_by = ended.phase
+    gathered = gather(Collector(run_id, store, head, digest, ended_by))
+    return Survey(gathered, merged or ended, engine, bundle_ref(run_id, store), observed)
 
 
 def bundle_ref(run_id: str, store: Store) -> str | None:

@@ -14,6 +14,7 @@ from argo_harbor.errors import Refused, UsageError
 
 if TYPE_CHECKING:
     from argo_harbor.cli.request import Planned
+    from argo_harbor.workflow.assemble import AnyWorkflow
 
 Kind = Literal["workflow", "workflowtemplate", "cronworkflow"]
 
@@ -54,6 +55,14 @@ def compile_suite(
             rich_help_panel="Output",
         ),
     ] = None,
+    publish: Annotated[
+        bool,
+        typer.Option(
+            "--publish",
+            help="Also upload what the workflow needs, so that `argo submit` of it runs.",
+            rich_help_panel="Output",
+        ),
+    ] = False,
     platform: options.PlatformFile = None,
     store: options.StoreDir = None,
     as_json: options.Json = False,
@@ -62,6 +71,7 @@ def compile_suite(
     from argo_harbor.cli import request
     from argo_harbor.cli.suite import print_tasks
     from argo_harbor.engines.where import local_store
+    from argo_harbor.settings.site import Site
 
     if schedule is not None and kind != "cronworkflow":
         raise UsageError(
@@ -76,7 +86,6 @@ def compile_suite(
         cpus=cpus,
         memory_mb=memory_mb,
         storage_mb=storage_mb,
-        platform=platform,
         skip_refused=skip_refused,
     )
     with collector_paused():
@@ -85,19 +94,39 @@ def compile_suite(
         if list_tasks:
             print_tasks(found, as_json=as_json)
             return
-        _write(request.make_plan(asked, found), folder, kind=kind, schedule=schedule, as_json=as_json)
+        planned = request.make_plan(asked, found, Site.of_files(platform))
+        objects = _compile(planned, kind=kind, schedule=schedule)
+        if publish:
+            _publish(planned, objects)
+        _write(planned, objects, folder, as_json=as_json)
 
 
-def _write(planned: Planned, folder: str | None, *, kind: Kind, schedule: str | None, as_json: bool) -> None:
-    from argo_harbor.cli.compiled import write_compiled
+def _compile(planned: Planned, *, kind: Kind, schedule: str | None) -> list[AnyWorkflow]:
     from argo_harbor.planning.argo import argo_findings
     from argo_harbor.workflow.compile import compile_workflow
-    from argo_harbor.workflow.emit import to_yaml
 
     refused = argo_findings(planned.plan)
     if refused:
         raise Refused.of(refused)
-    objects = compile_workflow(planned.plan, kind=kind, schedule=schedule)
+    return compile_workflow(planned.plan, kind=kind, schedule=schedule)
+
+
+def _publish(planned: Planned, objects: list[AnyWorkflow]) -> None:
+    """Bring plan, tasks and parts into the platform's store, with credentials of the user's environment: a
+    compile asks no cluster."""
+    from argo_harbor.engines.publish import publish
+    from argo_harbor.store.opening import open_store
+
+    platform = planned.site.platform
+    store = open_store(platform, credentials=None, namespace=platform.namespace)
+    done = publish(planned.plan, planned.taskset, store, workflows=objects)
+    output.note(f"Published {done.archives} of {len(planned.plan.parts)} tasks to {store.name}")
+
+
+def _write(planned: Planned, objects: list[AnyWorkflow], folder: str | None, *, as_json: bool) -> None:
+    from argo_harbor.cli.compiled import write_compiled
+    from argo_harbor.workflow.emit import to_yaml
+
     if folder == "-":
         if as_json:
             raise UsageError("bad_usage", "-o - and --json both want stdout", "leave one of them out")

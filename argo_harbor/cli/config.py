@@ -6,6 +6,8 @@ import typer
 
 from argo_harbor.cli import options, output
 from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
+from argo_harbor.cli.place import choose, placed
+from argo_harbor.engines.place import Place
 
 app = typer.Typer(
     cls=GroupedCommands, no_args_is_help=True, rich_markup_mode=None, help="Show the settings in force."
@@ -18,17 +20,15 @@ def group() -> None:
 
 
 @app.command(cls=GroupedOptions)
-def show(
-    platform: options.PlatformFile = None, store: options.StoreDir = None, as_json: options.Json = False
-) -> None:
+@placed
+def show(place: Place, as_json: options.Json = False) -> None:
     """Show every setting in force and where it came from."""
-    from argo_harbor.engines.where import store_root
+    from argo_harbor.engines.where import settings_of
     from argo_harbor.model.documents import ConfigDocument, SettingLine
     from argo_harbor.settings.overview import settings_in_force
 
-    root, origin = store_root(store)
-    rows = [("store", str(root), origin), ("engine", "local", "default")]
-    rows += [(item.key, item.value, item.source) for item in settings_in_force(platform)]
+    chosen = choose(place)
+    rows = [*settings_of(place, chosen), *settings_in_force(chosen.site)]
     if as_json:
         output.document(
             ConfigDocument(

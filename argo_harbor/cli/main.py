@@ -17,6 +17,7 @@ from argo_harbor.cli import config, profiles, runs, submit
 from argo_harbor.cli import doctor as doctor_command
 from argo_harbor.cli import install as install_command
 from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
+from argo_harbor.cli.place import placed
 from argo_harbor.errors import EXIT_INTERRUPTED, EXIT_OK, HarborError, PlatformError, UsageError
 
 _CANNOT_WRITE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -36,7 +37,7 @@ app.command("compile", cls=GroupedOptions, rich_help_panel="Plan")(compile_comma
 runs_app = typer.Typer(
     cls=GroupedCommands, no_args_is_help=True, rich_markup_mode=None, help="Submit, follow and use runs."
 )
-runs_app.command("submit", cls=GroupedOptions, rich_help_panel="Start")(submit.submit)
+runs_app.command("submit", cls=GroupedOptions, rich_help_panel="Start")(placed(submit.submit))
 runs.register(runs_app)
 app.add_typer(runs_app, name="runs", rich_help_panel="Run")
 app.command("install", cls=GroupedOptions, rich_help_panel="Cluster")(install_command.install)

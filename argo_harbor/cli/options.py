@@ -11,7 +11,7 @@ import typer
 _SOURCE = "Tasks"
 _AGENT = "Agent and request"
 _SANDBOX = "Sandbox (agent's only; not with --spec-file)"
-_WHERE = "Where"
+WHERE = "Where"
 
 HarborDir = Annotated[
     Path | None,
@@ -102,8 +102,8 @@ PlatformFile = Annotated[
     typer.Option(
         "--platform",
         metavar="FILE",
-        help="Platform file; else $ARGO_HARBOR_PLATFORM, else the built-in platform.",
-        rich_help_panel=_WHERE,
+        help="Platform file; else $ARGO_HARBOR_PLATFORM, else the installed or the built-in one.",
+        rich_help_panel=WHERE,
     ),
 ]
 StoreDir = Annotated[
@@ -112,19 +112,19 @@ StoreDir = Annotated[
         "--store",
         metavar="DIR",
         help="Local store; else $ARGO_HARBOR_STORE, else ~/.local/share/argo-harbor.",
-        rich_help_panel=_WHERE,
+        rich_help_panel=WHERE,
     ),
 ]
 Context = Annotated[
     str | None,
     typer.Option(
-        "--context", metavar="NAME", help="Kube context; else the current one.", rich_help_panel=_WHERE
+        "--context", metavar="NAME", help="Kube context; else the current one.", rich_help_panel=WHERE
     ),
 ]
 Namespace = Annotated[
     str | None,
     typer.Option(
-        "--namespace", "--workspace", metavar="NAME", help="Namespace of the cluster.", rich_help_panel=_WHERE
+        "--namespace", "--workspace", metavar="NAME", help="Namespace of the cluster.", rich_help_panel=WHERE
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -152,5 +152,4 @@ class Request:
     cpus: float | None = None
     memory_mb: int | None = None
     storage_mb: int | None = None
-    platform: Path | None = None
     skip_refused: bool = False

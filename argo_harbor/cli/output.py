@@ -143,6 +143,11 @@ def duration(seconds: float) -> str:
     return f"{minutes}m {secs:02}s" if minutes else f"{secs}s"
 
 
+def when(timestamp: str) -> str:
+    """An RFC 3339 time in UTC as `2026-01-02 03:04`; a dash for none."""
+    return timestamp[:16].replace("T", " ") or "-"
+
+
 def size(megabytes: float) -> str:
     """Mebibytes as `512 MiB` or `4.0 GiB`."""
     return f"{megabytes / 1024:.1f} GiB" if megabytes >= 1024 else f"{megabytes:.0f} MiB"

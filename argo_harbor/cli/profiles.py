@@ -9,6 +9,8 @@ import typer
 
 from argo_harbor.cli import options, output
 from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
+from argo_harbor.cli.place import choose, placed
+from argo_harbor.engines.place import Place
 
 app = typer.Typer(
     cls=GroupedCommands,
@@ -20,14 +22,12 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A profile's name.")]
 
 
 @app.command("list", cls=GroupedOptions)
-def list_all(platform: options.PlatformFile = None, as_json: options.Json = False) -> None:
+@placed
+def list_all(place: Place, as_json: options.Json = False) -> None:
     """List the profiles, and which one is the default."""
     from argo_harbor.model.documents import ProfileLine, ProfilesDocument
-    from argo_harbor.settings.platform import find_platform
-    from argo_harbor.settings.profiles import list_profiles
 
-    settings, _ = find_platform(platform)
-    found = list_profiles(settings, platform_file=platform)
+    found = choose(place).site.profiles()
     if as_json:
         output.document(
             ProfilesDocument(
@@ -44,17 +44,16 @@ def list_all(platform: options.PlatformFile = None, as_json: options.Json = Fals
 
 
 @app.command(cls=GroupedOptions)
-def show(name: Name, platform: options.PlatformFile = None, as_json: options.Json = False) -> None:
+@placed
+def show(name: Name, place: Place, as_json: options.Json = False) -> None:
     """Show one profile, every limit in it."""
     import tomli_w
 
     from argo_harbor.model.documents import ProfileDocument
-    from argo_harbor.settings.platform import find_platform
-    from argo_harbor.settings.profiles import list_profiles, load_profile
 
-    profile = load_profile(name, platform_file=platform)
-    settings, _ = find_platform(platform)
-    listed = next(item for item in list_profiles(settings, platform_file=platform) if item.name == name)
+    site = choose(place).site
+    profile = site.profile(name)
+    listed = next(item for item in site.profiles() if item.name == name)
     if as_json:
         output.document(
             ProfileDocument(name=name, default=listed.default, source=listed.source, profile=profile)
@@ -64,18 +63,18 @@ def show(name: Name, platform: options.PlatformFile = None, as_json: options.Jso
 
 
 @app.command(cls=GroupedOptions)
+@placed
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A profile file.")],
-    platform: options.PlatformFile = None,
+    place: Place,
     as_json: options.Json = False,
 ) -> int:
     """Check a profile file: its keys, its values, and that the platform defines its host groups."""
     from argo_harbor.errors import EXIT_FAILED, EXIT_OK, Refused
     from argo_harbor.model.documents import CheckDocument, Item
-    from argo_harbor.settings.platform import find_platform
     from argo_harbor.settings.profiles import check_profile
 
-    settings, _ = find_platform(platform)
+    settings = choose(place).site.platform
     try:
         profile = check_profile(file, settings)
     except Refused as refused:

@@ -39,9 +39,15 @@ _VERDICT = {
 class Live:
     """A listener for an engine's events; call it with each, inside a `with` block."""
 
-    def __init__(self, planned: Planned, *, rerun: str, quiet_stdout: bool) -> None:
+    def __init__(
+        self, planned: Planned, *, rerun: str, follow: str, quiet_stdout: bool, picture: bool
+    ) -> None:
+        """`rerun` and `follow` are command lines, `RUN` standing for the run's id; `picture` says whether
+        trials run here and are shown live."""
         self._planned = planned
         self._rerun = rerun
+        self._follow = follow
+        self._picture = picture
         self._quiet = quiet_stdout
         self._rich: RichLive | None = None
         self._running: dict[tuple[int, int], tuple[str, str, float]] = {}
@@ -51,7 +57,7 @@ class Live:
         self._cap = 0
 
     def __enter__(self) -> Self:
-        if sys.stderr.isatty():
+        if self._picture and sys.stderr.isatty():
             from rich.live import Live as RichLive
 
             self._rich = RichLive(
@@ -72,6 +78,15 @@ class Live:
 
     def __call__(self, event: events.Event) -> None:
         match event:
+            case events.Published():
+                same = event.tasks - event.archives
+                unchanged = f", {same} unchanged" if same else ""
+                self._say(f"published {event.archives} of {event.tasks} tasks{unchanged}")
+            case events.AlreadyRunning():
+                self._say(f"{event.run} is already running on the same taskset")
+            case events.RunFound():
+                self._result(f"Run {event.run} is there already: the key belongs to just this request")
+                self._result(f"View evaluation run: {self._follow.replace('RUN', event.run)}")
             case events.RunAccepted():
                 self._accepted(event)
             case events.BuildStarted():
@@ -100,14 +115,18 @@ class Live:
 
     def _accepted(self, event: events.RunAccepted) -> None:
         self._trials, self._cap = event.trials, event.cap
-        say = self._say if self._quiet else output.line
+        say = self._result
         base = f"{event.base} ({event.base_reason})" if event.base_reason else event.base
         say(
             f"Run {event.run} accepted: {event.tasks} tasks, {event.trials} trials, {event.cap} at once; "
             f"base {base}, network {event.network}"
         )
         say(f"Rerun these tasks: {self._rerun}")
-        say(f"View evaluation run: argo-harbor runs status {event.run}")
+        say(f"View evaluation run: {self._follow.replace('RUN', event.run)}")
+
+    def _result(self, text: str) -> None:
+        """A line of the result itself, unless stdout is a document."""
+        (self._say if self._quiet else output.line)(text)
 
     def _finished(self, event: events.TrialFinished) -> None:
         label, _, began = self._running.pop(

@@ -10,9 +10,9 @@ from argo_harbor.errors import UsageError
 
 if TYPE_CHECKING:
     from argo_harbor.model.plan import RunPlan
-    from argo_harbor.model.platform import Platform
     from argo_harbor.model.spec import RunSpec
     from argo_harbor.model.taskset import Taskset
+    from argo_harbor.settings.site import Site
     from argo_harbor.store.base import Store
 
 
@@ -23,8 +23,7 @@ class Planned:
     plan: RunPlan
     taskset: Taskset
     spec: RunSpec
-    platform: Platform
-    platform_origin: str
+    site: Site
 
 
 def read_taskset(source: Source, store: Store | None = None) -> Taskset:
@@ -53,18 +52,14 @@ def read_taskset(source: Source, store: Store | None = None) -> Taskset:
     )
 
 
-def make_plan(request: Request, taskset: Taskset) -> Planned:
-    """Plan a run of the taskset as the flags say. Raises UsageError and Refused."""
+def make_plan(request: Request, taskset: Taskset, site: Site) -> Planned:
+    """Plan a run of the taskset as the flags say, under a site's settings. Raises UsageError, Refused."""
     from argo_harbor.planning.plan import plan
-    from argo_harbor.settings.platform import find_platform
-    from argo_harbor.settings.profiles import default_profile_name, load_profile
 
     spec = read_request(request)
-    platform, origin = find_platform(request.platform)
-    name = spec.execution.sandbox.profile or default_profile_name(platform)
-    profile = load_profile(name, platform_file=request.platform)
-    made = plan(taskset, spec, platform=platform, profile=profile, skip_refused=request.skip_refused)
-    return Planned(made, taskset, spec, platform, origin)
+    profile = site.profile(spec.execution.sandbox.profile)
+    made = plan(taskset, spec, platform=site.platform, profile=profile, skip_refused=request.skip_refused)
+    return Planned(made, taskset, spec, site)
 
 
 def read_request(request: Request) -> RunSpec:

@@ -9,12 +9,13 @@ from argo_harbor.cli import output
 from argo_harbor.model.states import Outcome, TaskPhase
 
 if TYPE_CHECKING:
-    from argo_harbor.engines.local import LocalEngine
+    from argo_harbor.bundle.observed import Step
+    from argo_harbor.engines.base import Engine
     from argo_harbor.model.documents import ResultsDocument, RunDocument, RunInfo, TaskLine, TrialLine
     from argo_harbor.model.taskset import Warned
 
 
-def run_document(engine: LocalEngine, run_id: str, warnings: Iterable[Warned] = ()) -> RunDocument:
+def run_document(engine: Engine, run_id: str, warnings: Iterable[Warned] = ()) -> RunDocument:
     """The document of a run with the warnings of the command that made it."""
     from argo_harbor.model.documents import Item
 
@@ -36,8 +37,10 @@ def print_run(document: RunDocument) -> None:
         ("Base", run.base or "-"),
         ("Bundle", run.bundle_dir or "-"),
     ]
+    if run.submitted_at:
+        rows.insert(1, ("Submitted", f"{output.when(run.submitted_at)} by {run.user or 'somebody'}"))
     for name, value in rows:
-        output.line(f"{name + ':':<9} {value}")
+        output.line(f"{name + ':':<10} {value}")
 
 
 def print_tasks(tasks: Iterable[TaskLine]) -> None:
@@ -57,6 +60,20 @@ def print_tasks(tasks: Iterable[TaskLine]) -> None:
     )
 
 
+def print_steps(steps: Iterable[Step]) -> None:
+    """Builds, gates, network rules, parts and the merge, where the engine tells of them."""
+    output.table(["Step", "State", "Detail"], ([step.name, step.state, step.detail] for step in steps))
+
+
+def print_logs(engine: Engine, run_id: str) -> None:
+    """Where the files of each trial lie, and how to read them."""
+    for task in engine.survey(run_id).tasks().tasks:
+        if any(trial.outcome is not None for trial in task.trials):
+            output.line(f"{task.name}: argo-harbor runs logs {run_id} --task {task.index}")
+    output.line(f"Builds: argo-harbor runs logs {run_id} --build")
+    output.line(f"Merge:  argo-harbor runs logs {run_id} --merge")
+
+
 def trial_text(trial: TrialLine) -> str:
     """One attempt in a word or two: its reward, or why it has none."""
     code = f" ({trial.error.code})" if trial.error else ""
@@ -69,7 +86,7 @@ def trial_text(trial: TrialLine) -> str:
     return f"{trial.outcome.value}{code}"
 
 
-def print_results(engine: LocalEngine, run_id: str) -> None:
+def print_results(engine: Engine, run_id: str) -> None:
     """The scored table: coverage first, since a score without it says nothing."""
     results_text(engine.survey(run_id).results())
 

@@ -1,21 +1,30 @@
-"""`argo-harbor runs submit`: publish what is missing, run, merge, and say where the report lies."""
+"""`argo-harbor runs submit`: publish what is missing, start the run, and say how to follow and repeat it."""
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from argo_harbor.cli import options, output
 from argo_harbor.cli.options import Request, Source
+from argo_harbor.cli.place import choose
+from argo_harbor.engines.place import Place
 from argo_harbor.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 
 if TYPE_CHECKING:
     from argo_harbor.cli.request import Planned
-    from argo_harbor.engines.local import LocalEngine
+    from argo_harbor.engines.base import SubmitOptions
+    from argo_harbor.engines.where import Chosen
+    from argo_harbor.model.taskset import Taskset, Warned
+
+Base = Literal["auto", "image", "preview"]
+_RUN = "Run"
 
 
 def submit(
+    place: Place,
     harbor_dir: options.HarborDir = None,
     taskset: options.TasksetRef = None,
     tasks: options.Tasks = None,
@@ -29,16 +38,35 @@ def submit(
     cpus: options.Cpus = None,
     memory_mb: options.MemoryMb = None,
     storage_mb: options.StorageMb = None,
-    engine: Annotated[
-        Literal["local"],
-        typer.Option("--engine", help="Where trials run.", rich_help_panel="Engine"),
-    ] = "local",
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Check everything and start nothing.", rich_help_panel=_RUN),
+    ] = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch", help="Follow the run to its end; exit 1 unless it completed.", rich_help_panel=_RUN
+        ),
+    ] = False,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait", help="Wait for the end; exit 1 unless it completed.", rich_help_panel=_RUN),
+    ] = False,
+    idempotency_key: Annotated[
+        str,
+        typer.Option(
+            "--idempotency-key",
+            metavar="KEY",
+            help="The same request under the same key is one run, however often it is sent.",
+            rich_help_panel=_RUN,
+        ),
+    ] = "",
     base: Annotated[
-        Literal["auto", "image", "preview"],
+        Base,
         typer.Option(
             "--base",
             help="What sandboxes start from: real images, or a preview of this machine's own programs.",
-            rich_help_panel="Engine",
+            rich_help_panel="Local engine",
         ),
     ] = "auto",
     allow_unfenced_network: Annotated[
@@ -46,22 +74,21 @@ def submit(
         typer.Option(
             "--allow-unfenced-network",
             help="Let public tasks share this machine's network under a profile that allows any host.",
-            rich_help_panel="Engine",
+            rich_help_panel="Local engine",
         ),
     ] = False,
-    platform: options.PlatformFile = None,
-    store: options.StoreDir = None,
     as_json: options.Json = False,
 ) -> int:
-    """Submit a run and follow it to its merged results."""
+    """Submit a run. On this machine it stays until the results are merged."""
     from argo_harbor.cli import request
     from argo_harbor.cli.suite import print_tasks
-    from argo_harbor.engines.local import LocalEngine
-    from argo_harbor.engines.where import store_root
+    from argo_harbor.engines.base import SubmitOptions
 
-    root, _ = store_root(store)
-    opened = LocalEngine.open(root)
-    found = request.read_taskset(Source(harbor_dir=harbor_dir, taskset=taskset, tasks=tasks), opened.store)
+    source = Source(harbor_dir=harbor_dir, taskset=taskset, tasks=tasks)
+    chosen: Chosen | None = None
+    if taskset is not None:
+        chosen = choose(place)
+    found: Taskset = request.read_taskset(source, chosen.engine.store if chosen else None)
     if list_tasks:
         print_tasks(found, as_json=as_json)
         return EXIT_OK
@@ -74,67 +101,125 @@ def submit(
         cpus=cpus,
         memory_mb=memory_mb,
         storage_mb=storage_mb,
-        platform=platform,
         skip_refused=skip_refused,
     )
-    planned = request.make_plan(asked, found)
-    rerun = rerun_line(planned, asked, tasks=tasks, base=base, allow_unfenced_network=allow_unfenced_network)
-    return _run(
-        planned,
-        opened,
+    chosen = chosen or choose(place)
+    planned = request.make_plan(asked, found, chosen.site)
+    rerun = rerun_line(
+        planned, asked, place, tasks=tasks, base=base, allow_unfenced_network=allow_unfenced_network
+    )
+    wanted = SubmitOptions(
         base=base,
         allow_unfenced_network=allow_unfenced_network,
-        rerun=rerun,
-        engine_name=engine,
-        as_json=as_json,
+        idempotency_key=idempotency_key,
+        request={"rerun": rerun},
     )
-
-
-def _run(
-    planned: Planned,
-    engine: LocalEngine,
-    *,
-    base: Literal["auto", "image", "preview"],
-    allow_unfenced_network: bool,
-    rerun: str,
-    engine_name: str,
-    as_json: bool,
-) -> int:
-    from argo_harbor.cli.progress import Live
-    from argo_harbor.cli.show import print_results, run_document
-    from argo_harbor.engines.base import RunInterrupted, SubmitOptions
-    from argo_harbor.model.states import RunPhase
-
-    asked = SubmitOptions(base=base, allow_unfenced_network=allow_unfenced_network, request={"rerun": rerun})
-    warned = (*planned.taskset.warnings, *engine.check(planned.plan, planned.taskset, options=asked))
+    warned = (*found.warnings, *chosen.engine.check(planned.plan, found, options=wanted))
     if not as_json:
-        output.line(f"Engine {engine_name}, store {engine.store.name}, platform {planned.platform_origin}")
+        output.line(first_line(chosen))
         output.warnings(warned)
-    try:
-        with Live(planned, rerun=rerun, quiet_stdout=as_json) as live:
-            run_id = engine.submit(planned.plan, planned.taskset, options=asked, progress=live)
-    except RunInterrupted as stopped:
-        output.note("interrupted: running trials were ended, nothing was merged")
-        if as_json:
-            output.document(run_document(engine, stopped.run_id, warned))
-            output.note(f"argo-harbor runs merge {stopped.run_id}")
+    if dry_run:
+        from argo_harbor.cli.dry_run import show_dry_run
+
+        return show_dry_run(planned, chosen.engine, wanted, warned, as_json=as_json)
+    return _Submission(planned, chosen, wanted, warned, place, as_json).run(watch=watch, wait=wait)
+
+
+def first_line(chosen: Chosen) -> str:
+    """Where the run will be: engine, context and namespace, store, and whose settings."""
+    engine = chosen.engine
+    because = f" ({chosen.because})" if chosen.because else ""
+    place = f", {engine.place}" if engine.place else ""
+    return f"Engine {engine.name}{because}{place}, store {engine.store.name}, platform {chosen.site.origin}"
+
+
+class _Submission:
+    """One submit after everything is decided."""
+
+    def __init__(
+        self,
+        planned: Planned,
+        chosen: Chosen,
+        wanted: SubmitOptions,
+        warned: tuple[Warned, ...],
+        place: Place,
+        as_json: bool,
+    ) -> None:
+        self._planned = planned
+        self._engine = chosen.engine
+        self._wanted = wanted
+        self._warned = warned
+        self._place = place
+        self._json = as_json
+
+    def run(self, *, watch: bool, wait: bool) -> int:
+        from argo_harbor.cli.progress import Live
+        from argo_harbor.engines.base import RunInterrupted
+
+        engine, planned = self._engine, self._planned
+        try:
+            with Live(
+                planned,
+                rerun=str(self._wanted.request["rerun"]),
+                follow=follow_line(self._place, engine.name),
+                quiet_stdout=self._json,
+                picture=engine.name == "local",
+            ) as live:
+                run_id = engine.submit(planned.plan, planned.taskset, options=self._wanted, progress=live)
+        except RunInterrupted as stopped:
+            return self._interrupted(stopped.run_id)
+        if engine.name == "argo" and not (watch or wait):
+            if self._json:
+                self._document(run_id)
+            return EXIT_OK
+        return self._results(run_id, picture=watch)
+
+    def _results(self, run_id: str, *, picture: bool) -> int:
+        from argo_harbor.cli.show import print_results
+        from argo_harbor.cli.watch import follow
+        from argo_harbor.model.states import RunPhase
+
+        if self._engine.name == "argo":
+            follow(self._engine, run_id, picture=picture)
+        if self._json:
+            self._document(run_id)
         else:
-            output.line(f"argo-harbor runs merge {stopped.run_id}")
+            print_results(self._engine, run_id)
+            output.line(f"Report: {self._engine.bundle_ref(run_id)}/report.html")
+        done = self._engine.survey(run_id).run.phase is RunPhase.COMPLETED
+        return EXIT_OK if done else EXIT_FAILED
+
+    def _interrupted(self, run_id: str) -> int:
+        output.note("interrupted: running trials were ended, nothing was merged")
+        if self._json:
+            self._document(run_id)
+            output.note(f"argo-harbor runs merge {run_id}")
+        else:
+            output.line(f"argo-harbor runs merge {run_id}")
         return EXIT_INTERRUPTED
-    if as_json:
-        output.document(run_document(engine, run_id, warned))
-    else:
-        print_results(engine, run_id)
-        output.line(f"Report: {engine.bundle_dir(run_id) / 'report.html'}")
-    return EXIT_OK if engine.status(run_id).phase is RunPhase.COMPLETED else EXIT_FAILED
+
+    def _document(self, run_id: str) -> None:
+        from argo_harbor.cli.show import run_document
+
+        output.document(run_document(self._engine, run_id, self._warned))
+
+
+def follow_line(place: Place, engine: str) -> str:
+    """The command that follows a run, `RUN` standing for its id."""
+    words = ["argo-harbor", "runs", "status", "RUN", *(["--watch"] if engine == "argo" else [])]
+    return shlex.join([*words, *_where(place)])
 
 
 def rerun_line(
-    planned: Planned, asked: Request, *, tasks: str | None, base: str, allow_unfenced_network: bool
+    planned: Planned,
+    asked: Request,
+    place: Place,
+    *,
+    tasks: str | None,
+    base: Base,
+    allow_unfenced_network: bool,
 ) -> str:
     """The command that runs the same again from the store: every setting that changes the plan is in it."""
-    import shlex
-
     words = ["argo-harbor", "runs", "submit", "--taskset", planned.taskset.ref]
     flags: list[tuple[str, object]] = [
         ("--tasks", tasks),
@@ -146,7 +231,7 @@ def rerun_line(
         ("--cpus", None if asked.cpus is None else output.amount(asked.cpus)),
         ("--memory-mb", asked.memory_mb),
         ("--storage-mb", asked.storage_mb),
-        ("--platform", asked.platform),
+        ("--platform", place.platform),
         ("--base", None if base == "auto" else base),
     ]
     for flag, value in flags:
@@ -154,4 +239,10 @@ def rerun_line(
             words += [flag, str(value)]
     words += ["--skip-refused"] if asked.skip_refused else []
     words += ["--allow-unfenced-network"] if allow_unfenced_network else []
-    return shlex.join(words)
+    return shlex.join([*words, *_where(place)])
+
+
+def _where(place: Place) -> list[str]:
+    """The flags that lead to the same engine again."""
+    flags = (("--engine", place.engine), ("--context", place.context), ("--namespace", place.namespace))
+    return [word for flag, value in flags if value is not None for word in (flag, value)]

@@ -42,9 +42,16 @@ class Cluster:
         self.namespace = namespace
         self.server = str(api.configuration.host)
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, *, tries: int = _TRIES) -> Json:
-        """One object. Raises: ClusterError, most often NotFound."""
-        return self._json("GET", path, query, tries=tries)
+    def get(
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        tries: int = _TRIES,
+        seconds: float = READ_SECONDS,
+    ) -> Json:
+        """One object; each try may wait that many seconds. Raises: ClusterError, most often NotFound."""
+        return self._json("GET", path, query, tries=tries, seconds=seconds)
 
     def find(self, path: str) -> Json | None:
         """One object, None where there is none. Raises: ClusterError."""
@@ -130,12 +137,11 @@ class Cluster:
         body: Json | None = None,
         content: str = "",
         tries: int = _TRIES,
+        seconds: float = READ_SECONDS,
     ) -> Json:
         for left in reversed(range(tries)):
             try:
-                response = self._send(
-                    method, path, query, body, content, stream=False, read_seconds=READ_SECONDS
-                )
+                response = self._send(method, path, query, body, content, stream=False, read_seconds=seconds)
                 answer = json.loads(response.data)
             except Unreachable:
                 if not left:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from argo_harbor.cluster.client import Cluster
+from argo_harbor.cluster.client import CONNECT_SECONDS, Cluster
 from argo_harbor.cluster.errors import ClusterError, Forbidden
 from argo_harbor.errors import PlatformError
 
@@ -90,7 +90,7 @@ def connect_in_pod(namespace: str) -> Cluster:
 
 def _ask(cluster: Cluster) -> None:
     try:
-        cluster.get("/version", tries=1)
+        cluster.get("/version", tries=1, seconds=CONNECT_SECONDS)
     except Forbidden as error:
         raise PlatformError(
             "platform_unreachable",

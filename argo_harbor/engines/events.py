@@ -1,4 +1,4 @@
-"""What a local run reports while it runs; the command line renders it, the engine itself prints nothing."""
+"""What an engine reports while it submits and runs: it prints nothing itself, the command line does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,29 @@ from dataclasses import dataclass
 from typing import Literal
 
 from argo_harbor.model.record import TrialRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Everything that the run needs is in the store."""
+
+    archives: int
+    """Archives of tasks that were missing there."""
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyRunning:
+    """Another active run of the same user works on the same taskset; that blocks nothing."""
+
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFound:
+    """The idempotency key belongs to a run of just this request: nothing new was started."""
+
+    run: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +47,7 @@ class RunAccepted:
     """Why that base; empty when it was asked for."""
     store: str
     network: str
-    """`none`, `none (narrowed)` or `unfenced`."""
+    """`none`, `none (narrowed)` or `unfenced`; `fenced` in a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +116,10 @@ class MergeStarted:
 
 
 type Event = (
-    RunAccepted
+    Published
+    | AlreadyRunning
+    | RunFound
+    | RunAccepted
     | BuildStarted
     | BuildFinished
     | TrialStarted

@@ -1,6 +1,7 @@
 """Reads the variables that a run grants from the shell that submits it.
 
-The values go to each runner through its standard input and are written nowhere.
+On this machine the values go to each runner through its standard input and are written nowhere; for a cluster
+they go into a Secret of the run's own.
 """
 
 from __future__ import annotations
@@ -37,6 +38,21 @@ def resolve(grants: Grants, environ: Mapping[str, str]) -> Granted:
     if findings:
         raise Refused.of(findings, "variable")
     return Granted(target, verifier)
+
+
+def host_values(grants: Grants, environ: Mapping[str, str]) -> dict[str, str]:
+    """The `host:` variables of both maps by the names that they are granted under.
+
+    Raises: Refused `env_not_granted` for each that is not set.
+    """
+    findings: list[Finding] = []
+    found: dict[str, str] = {}
+    for where, granted in (("target", grants.target), ("verifier", grants.verifier)):
+        host = [grant for grant in granted if grant.kind == "host"]
+        found |= _values(host, where, environ, findings)
+    if findings:
+        raise Refused.of(findings, "variable")
+    return found
 
 
 def _values(

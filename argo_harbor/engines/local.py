@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, Self
@@ -13,14 +15,22 @@ from argo_harbor.bundle import merge as bundle_merge
 from argo_harbor.bundle.plans import find_plan
 from argo_harbor.bundle.results import Survey, survey
 from argo_harbor.engines import events, scratch
-from argo_harbor.engines.base import RunInterrupted, SubmitOptions
+from argo_harbor.engines.base import LiveLog, LogSource, Look, RunInterrupted, SubmitOptions
 from argo_harbor.engines.bases import ChosenBase, base_maker, choose_base
 from argo_harbor.engines.builds import Builds
 from argo_harbor.engines.grants import resolve
 from argo_harbor.engines.launch import Launcher
 from argo_harbor.engines.local_checks import check_local, network_of
 from argo_harbor.engines.publish import publish
-from argo_harbor.engines.request import owner_lives, write_request
+from argo_harbor.engines.request import (
+    end_owner,
+    find_same,
+    owner_lives,
+    read_request,
+    user_name,
+    write_request,
+)
+from argo_harbor.engines.run_names import fresh_key, keyed_name
 from argo_harbor.engines.schedule import Schedule
 from argo_harbor.errors import Conflict
 from argo_harbor.model.base import canonical_json
@@ -33,6 +43,8 @@ from argo_harbor.model.taskset import Taskset, Warned
 from argo_harbor.store import layout
 from argo_harbor.store.directory import DirectoryStore
 
+CANCEL_SECONDS = 30.0
+"""What the process that drives a run gets to end its trials; they get 10 s themselves."""
 QUIET_SECONDS = 20.0
 """What the last processes of a killed run get to end by themselves before a merge gives up on them."""
 
@@ -68,6 +80,22 @@ class LocalEngine:
             self._chosen[key] = choose_base(plan, options.base)
         return self._chosen[key]
 
+    def dry_run(self, plan: RunPlan, taskset: Taskset, *, options: SubmitOptions) -> list[Look]:
+        """Raises: Refused, PlatformError `sandbox_unavailable`."""
+        granted = resolve(plan.head.grants, options.environ)
+        base = self._base(plan, options)
+        return [
+            Look("variables", "ok", f"{len({*granted.target, *granted.verifier})} granted"),
+            Look("profile", "ok", f"{plan.head.profile.name}, network {_network_name(plan)}"),
+            Look("base", "ok", f"{base.kind}" + (f": {base.reason}" if base.reason else "")),
+            Look("store", "ok", self.store.name),
+        ]
+
+    @property
+    def place(self) -> str:
+        """Empty: there is nothing to choose between on one machine."""
+        return ""
+
     def submit(
         self,
         plan: RunPlan,
@@ -78,15 +106,22 @@ class LocalEngine:
     ) -> str:
         """Run the plan until it is merged and return the run's id.
 
-        Raises: Refused, PlatformError; RunInterrupted after SIGINT or SIGTERM, with the run left for `merge`.
+        Raises: Refused, Conflict `idempotency_conflict`, PlatformError; RunInterrupted after SIGINT or
+        SIGTERM, with the run left for `merge`.
         """
         options = options or SubmitOptions()
         self.check(plan, taskset, options=options)
         granted = resolve(plan.head.grants, options.environ)
+        run_id = keyed_name(self.name, user_name(), options.idempotency_key or fresh_key())
+        if options.idempotency_key and find_same(run_id, plan, options.idempotency_key, self.store):
+            progress(events.RunFound(run_id))
+            return run_id
         preferred = options.scratch or self._scratch
         scratch.sweep(preferred)
-        publish(plan, taskset, self.store)
-        run_id = f"run-{secrets.token_hex(8)}"
+        published = publish(plan, taskset, self.store)
+        progress(events.Published(published.archives, len(plan.parts)))
+        for other in self._running(plan):
+            progress(events.AlreadyRunning(other))
         base = self._base(plan, options)
         write_request(self.store, run_id, plan, base=base.kind, submitted_at=_now(), more=options.request)
         cap = min(plan.head.limits.cap, 2 * (os.cpu_count() or 1))
@@ -110,11 +145,22 @@ class LocalEngine:
             )
             asyncio.run(schedule.execute())
             if schedule.stopped == "interrupted":
-                self._mark_cancelled(run_id, "interrupted")
+                if not any(self.store.list(layout.cancel_marks(run_id))):
+                    self._mark_cancelled(run_id, "interrupted")
                 raise RunInterrupted(run_id)
             progress(events.MergeStarted(run_id))
             self._merge(run_id, plan.digest, folder, schedule)
         return run_id
+
+    def _running(self, plan: RunPlan) -> list[str]:
+        """Runs on the same taskset that a process of this machine drives now."""
+        return [
+            run_id
+            for run_id in self._run_ids()
+            if bundle_merge.read_state(run_id, self.store) is None
+            and read_request(self.store, run_id).get("taskset_ref") == plan.head.taskset.ref
+            and owner_lives(self.store, run_id)
+        ]
 
     def _merge(self, run_id: str, plan: str, folder: Path, schedule: Schedule) -> None:
         try:
@@ -198,11 +244,40 @@ class LocalEngine:
         """Everything that status, tasks and results show. Raises: UsageError `unknown_run`, PlatformError."""
         return survey(run_id, self.store, engine=self.name)
 
+    def cancel(self, run_id: str) -> bool:
+        """End the process that drives the run, then merge what succeeded. False when it was over already.
+
+        Raises: UsageError `unknown_run`; Conflict `run_active` when the process does not end; PlatformError.
+        """
+        find_plan(run_id, self.store)
+        if bundle_merge.read_state(run_id, self.store) is not None:
+            return False
+        self._mark_cancelled(run_id, "cancelled by its user")
+        end_owner(self.store, run_id, CANCEL_SECONDS)
+        self.merge(run_id)
+        return True
+
     def status(self, run_id: str) -> RunInfo:
         """Raises: UsageError `unknown_run`, PlatformError."""
         return self.survey(run_id).run
 
-    def list_runs(self) -> list[str]:
+    def list_runs(self, *, mine: bool = False, active: bool = False) -> list[RunInfo]:
+        """Runs in the store, the newest first. Raises: PlatformError."""
+        found = []
+        for run_id in self._run_ids():
+            request = read_request(self.store, run_id)
+            user, submitted_at = str(request.get("user", "")), str(request.get("submitted_at", ""))
+            if mine and user != user_name():
+                continue
+            info = self.status(run_id).model_copy(update={"user": user, "submitted_at": submitted_at})
+            if not (active and info.phase.terminal):
+                found.append(info)
+        return found
+
+    def newest(self) -> str | None:
+        return next(iter(self._run_ids()), None)
+
+    def _run_ids(self) -> list[str]:
         """Ids of the runs in the store, the newest first."""
         requests = [
             (entry.modified, entry.key.split("/")[1])
@@ -214,6 +289,19 @@ class LocalEngine:
     def bundle_dir(self, run_id: str) -> Path:
         """Absolute folder of the run's bundle, whether or not it is there."""
         return self.store.path(layout.bundle(run_id).rstrip("/")).absolute()
+
+    def bundle_ref(self, run_id: str) -> str:
+        return str(self.bundle_dir(run_id))
+
+    @contextmanager
+    def bundle(self, run_id: str) -> Iterator[Path]:
+        """The folder in the store itself. Raises: UsageError `unknown_run`, PlatformError."""
+        find_plan(run_id, self.store)
+        yield self.bundle_dir(run_id)
+
+    def live_logs(self, run_id: str, source: LogSource, *, follow: bool) -> Iterator[LiveLog]:
+        """None: trials log into their sandboxes, and the store has it when they end."""
+        return iter(())
 
     def _mark_cancelled(self, run_id: str, reason: str) -> None:
         mark = {"at": _now(), "reason": reason}

@@ -55,6 +55,10 @@ class RunInfo(Model):
     """What sandboxes stand on; null until the first trial has said so."""
     bundle_dir: str | None = None
     """Where the merged results lie: an absolute folder or a URL; null until they are there."""
+    user: str = ""
+    """Who submitted it; empty where that is not known."""
+    submitted_at: str = ""
+    """RFC 3339; empty where that is not known."""
 
 
 class RunDocument(Model):
@@ -222,6 +226,24 @@ class TaskListDocument(Model):
 
     taskset_ref: str
     tasks: tuple[ListedTask, ...]
+    warnings: tuple[Item, ...] = ()
+
+
+class DryRunLine(Model):
+    what: str
+    state: Literal["ok", "warning", "failed", "unknown"]
+    detail: str
+
+
+class DryRunDocument(Model):
+    """`runs submit --dry-run`."""
+
+    ok: bool
+    """Whether nothing was found that a submit would fail on."""
+    plan_digest: str
+    lines: tuple[DryRunLine, ...]
+    untested: tuple[str, ...]
+    """What only a canary can show."""
     warnings: tuple[Item, ...] = ()
 
 

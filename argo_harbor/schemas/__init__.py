@@ -71,6 +71,7 @@ PUBLISHED: Mapping[str, Published] = {
     "results-document-1": _written(documents.ResultsDocument),
     "compile-document-1": _written(documents.CompileDocument),
     "task-list-document-1": _written(documents.TaskListDocument),
+    "dry-run-document-1": _written(documents.DryRunDocument),
     "verify-document-1": _written(documents.VerifyDocument),
     "profiles-document-1": _written(documents.ProfilesDocument),
     "profile-document-1": _written(documents.ProfileDocument),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from argo_harbor.settings.platform import find_platform
-from argo_harbor.settings.profiles import default_profile_name, list_profiles, load_profile
+from argo_harbor.settings.site import Site
 
 DEFAULT = "default"
 
@@ -25,22 +23,15 @@ class Setting(NamedTuple):
     """`default`, or the flag, variable or file that set it."""
 
 
-def settings_in_force(
-    platform_file: Path | None = None, env: Mapping[str, str] | None = None
-) -> list[Setting]:
+def settings_in_force(site: Site) -> list[Setting]:
     """Settings of the platform and of the profile of a run that names none.
 
     Raises:
-        Refused: as reading the platform and the profile does.
+        Refused: as reading the profile does.
     """
-    platform, origin = find_platform(platform_file, env)
-    name = default_profile_name(platform)
-    profile = load_profile(name, platform_file=platform_file, env=env)
-    source = next(
-        listed.source
-        for listed in list_profiles(platform, platform_file=platform_file, env=env)
-        if listed.default
-    )
+    platform, origin, name = site.platform, site.origin, site.default_profile
+    profile = site.profile()
+    source = next(listed.source for listed in site.profiles() if listed.default)
     named_by = origin if platform.default_sandbox_profile else DEFAULT
     return [
         Setting("platform", "" if platform.built_in else "configured", origin),

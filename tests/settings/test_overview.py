@@ -3,10 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from argo_harbor.settings.overview import settings_in_force
+from argo_harbor.settings.site import Site
 
 
 def test_built_in_settings() -> None:
-    found = {setting.key: setting for setting in settings_in_force(env={})}
+    found = {setting.key: setting for setting in settings_in_force(Site.of_files(env={}))}
     assert found["platform"].source == "built in"
     assert (found["namespace"].value, found["namespace"].source) == ("argo-harbor", "default")
     assert found["schema"].value == "platform-1"
@@ -30,7 +31,7 @@ def test_every_setting_says_where_it_came_from(tmp_path: Path) -> None:
         (platform, {}, f"--platform {platform}"),
         (None, {"ARGO_HARBOR_PLATFORM": str(platform)}, f"ARGO_HARBOR_PLATFORM={platform}"),
     ):
-        found = {setting.key: setting for setting in settings_in_force(given, env)}
+        found = {setting.key: setting for setting in settings_in_force(Site.of_files(given, env))}
         assert (found["store.bucket"].value, found["store.bucket"].source) == ("b", origin)
         assert found["store.prefix"].source == "default"
         assert found["groups.x"].value == "a.example, b.example"

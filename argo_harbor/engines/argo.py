@@ -1,0 +1,346 @@
+"""The engine that runs plans as Argo Workflows. Everything that it tells about runs comes from the store and
+the Workflow; both may lack a run: a Workflow is deleted in the end, and a fresh run has stored nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from argo_harbor.bundle import merge as bundle_merge
+from argo_harbor.bundle.plans import find_plan, read_head, unknown_run
+from argo_harbor.bundle.results import Survey, bundle_ref, survey
+from argo_harbor.bundle.settle import wait_for_tries
+from argo_harbor.cluster.causes import read_causes
+from argo_harbor.cluster.client import Cluster
+from argo_harbor.cluster.errors import ClusterError
+from argo_harbor.cluster.identity import user_name
+from argo_harbor.cluster.pods import list_pods
+from argo_harbor.cluster.workflows import Workflow, find_workflow, list_runs, stop_workflow
+from argo_harbor.engines import argo_secrets, events
+from argo_harbor.engines.argo_checks import check_argo, present_images, user_registries
+from argo_harbor.engines.argo_dry_run import look
+from argo_harbor.engines.argo_errors import asking
+from argo_harbor.engines.argo_live import LiveRun
+from argo_harbor.engines.argo_submit import Order, submit_order, user_label
+from argo_harbor.engines.base import LiveLog, LogSource, Look, SubmitOptions
+from argo_harbor.engines.download import download_bundle
+from argo_harbor.engines.grants import host_values
+from argo_harbor.errors import Conflict, PlatformError, UsageError
+from argo_harbor.model.base import canonical_json
+from argo_harbor.model.documents import RunInfo
+from argo_harbor.model.plan import PlanHead, RunPlan
+from argo_harbor.model.run_state import RunState
+from argo_harbor.model.states import ResultState, RunPhase
+from argo_harbor.model.taskset import Taskset, Warned
+from argo_harbor.settings.site import Site
+from argo_harbor.store import layout
+from argo_harbor.store.base import KeyNotFound, Store
+from argo_harbor.store.opening import open_store
+from argo_harbor.workflow import names
+
+
+class ArgoEngine:
+    """See `Engine`."""
+
+    name: Literal["argo"] = "argo"
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        site: Site,
+        *,
+        environ: Mapping[str, str] | None = None,
+        store: Store | None = None,
+    ) -> None:
+        """`store` is by default the platform's, with credentials of `environ` or of the cluster's Secret."""
+        self.cluster = cluster
+        self.site = site
+        self._environ = os.environ if environ is None else environ
+        self._say: Callable[[str], None] = lambda text: None
+        self._given = store
+
+    @cached_property
+    def store(self) -> Store:
+        """Raises: PlatformError, UsageError where the platform's store cannot be opened."""
+        if self._given is not None:
+            return self._given
+        platform = self.site.platform
+        with asking(self.cluster, "read the store's credentials"):
+            found = argo_secrets.store_credentials(self.cluster, platform.store.secret)
+        return open_store(
+            platform, credentials=found, namespace=self.cluster.namespace, environment=self._environ
+        )
+
+    @property
+    def place(self) -> str:
+        context = f"context {self.cluster.context}, " if self.cluster.context else ""
+        return f"{context}namespace {self.cluster.namespace}"
+
+    @cached_property
+    def user(self) -> str:
+        """Who the API server takes us for; empty where it does not say."""
+        with asking(self.cluster, "ask who this is"):
+            return user_name(self.cluster)
+
+    def check(self, plan: RunPlan, taskset: Taskset, *, options: SubmitOptions) -> list[Warned]:
+        """Raises: Refused with all findings, PlatformError for a plan of another namespace."""
+        planned = plan.head.platform.namespace
+        if planned != self.cluster.namespace:
+            raise PlatformError(
+                "platform_not_configured",
+                f"the plan is for the namespace {planned}, and this is {self.cluster.namespace}",
+                "plan with the settings of the cluster that shall run it",
+            )
+        host_values(plan.head.grants, options.environ)
+        return check_argo(plan, options)
+
+    def dry_run(self, plan: RunPlan, taskset: Taskset, *, options: SubmitOptions) -> list[Look]:
+        """Raises: Refused, PlatformError."""
+        return look(self.order(plan, taskset, options), self.cluster, user_registries(plan, self._environ))
+
+    def submit(
+        self,
+        plan: RunPlan,
+        taskset: Taskset,
+        *,
+        options: SubmitOptions | None = None,
+        progress: events.Progress = events.silent,
+    ) -> str:
+        """Create the run's Workflow and return its id once the cluster has accepted it.
+
+        Raises: Refused, Conflict `idempotency_conflict`, PlatformError.
+        """
+        options = options or SubmitOptions()
+        self.check(plan, taskset, options=options)
+        return submit_order(self.order(plan, taskset, options), self.cluster, self.store, progress)
+
+    def order(self, plan: RunPlan, taskset: Taskset, options: SubmitOptions) -> Order:
+        """The request that a submit sends, and a dry run looks at. Raises: Refused, PlatformError."""
+        return Order(
+            plan=plan,
+            taskset=taskset,
+            user=self.user,
+            key=options.idempotency_key,
+            host=host_values(plan.head.grants, options.environ),
+            present=present_images(plan, self._environ),
+            request=options.request,
+        )
+
+    def survey(self, run_id: str) -> Survey:
+        """Raises: UsageError `unknown_run`, PlatformError."""
+        workflow = self._find(run_id)
+        plan = self._plan_of(run_id, workflow)
+        live = LiveRun(self.cluster, workflow)
+        return survey(
+            run_id,
+            self.store,
+            engine=self.name,
+            plan=plan,
+            ended=self._ended(run_id, plan, workflow),
+            observed=live.observe(plan, self.store),
+        )
+
+    def _find(self, run_id: str) -> Workflow | None:
+        if not layout.is_run_id(run_id):
+            raise unknown_run(run_id, self.store)
+        with asking(self.cluster, f"look for {run_id}"):
+            return find_workflow(self.cluster, run_id)
+
+    def _plan_of(self, run_id: str, workflow: Workflow | None) -> str:
+        """The plan's digest: a run that has just been submitted has it in its annotations only."""
+        if workflow is not None and workflow.plan:
+            return workflow.plan
+        state = bundle_merge.read_state(run_id, self.store)
+        if state is not None:
+            return state.plan
+        try:
+            return find_plan(run_id, self.store)
+        except UsageError as error:
+            if workflow is None:
+                raise self._unknown(run_id) from error
+            raise UsageError(
+                "unknown_run",
+                f"{run_id} is a workflow in {self.cluster.namespace}, and no run of argo-harbor",
+                "argo-harbor runs list shows the runs",
+            ) from error
+
+    def _unknown(self, run_id: str) -> UsageError:
+        return UsageError(
+            "unknown_run",
+            f"no run {run_id} in {self.place}",
+            "argo-harbor runs list shows the runs; --engine local looks on this machine",
+        )
+
+    def _ended(self, run_id: str, plan: str, workflow: Workflow | None) -> RunState | None:
+        """How a run ended that no merge has told of; None while it goes on, or when one has."""
+        phase = self._end_phase(run_id, plan, workflow)
+        if phase is None:
+            return None
+        result = ResultState.NONE if phase is RunPhase.ACCEPTED else ResultState.FAILED
+        return RunState(run=run_id, plan=plan, phase=phase, result_state=result)
+
+    def _end_phase(self, run_id: str, plan: str, workflow: Workflow | None) -> RunPhase | None:
+        if workflow is None or workflow.shutdown == "Terminate":
+            # What a merge will make of it: nobody drives it any more.
+            return RunPhase.CANCELLED
+        if workflow.over:
+            if workflow.shutdown:
+                return RunPhase.CANCELLED
+            return RunPhase.EXPIRED if "deadline" in workflow.message else RunPhase.FAILED
+        return None
+
+    def merge(self, run_id: str) -> None:
+        """Merge a run whose workflow is over, was terminated or is gone, or merge once more.
+
+        Raises: UsageError `unknown_run`; Conflict `run_active` while its workflow goes on; PlatformError.
+        """
+        workflow = self._find(run_id)
+        plan = self._plan_of(run_id, workflow)
+        ended = self._end_phase(run_id, plan, workflow)
+        if ended is None:
+            raise Conflict(
+                "run_active",
+                f"{run_id} goes on in {self.place}, and merges by itself at its end",
+                f"argo-harbor runs status {run_id} --watch follows it, and runs cancel {run_id} ends it",
+            )
+        if ended is RunPhase.CANCELLED and bundle_merge.read_state(run_id, self.store) is None:
+            self._mark_cancelled(run_id, "its workflow ended early")
+        wait_for_tries(run_id, self.store, alive=lambda: self._alive(run_id), say=self._say)
+        with asking(self.cluster, f"look why trials of {run_id} are missing"):
+            causes = read_causes(self.cluster, run_id, read_head(plan, self.store))
+        bundle_merge.merge(run_id, self.store, plan=plan, engine=self.name, causes=causes)
+
+    def _alive(self, run_id: str) -> frozenset[str]:
+        with asking(self.cluster, f"look for pods of {run_id}"):
+            pods = list_pods(self.cluster, run_id)
+        return frozenset(
+            pod.uid.replace("-", "")[:8] for pod in pods if pod.phase not in ("Succeeded", "Failed")
+        )
+
+    def cancel(self, run_id: str) -> bool:
+        """Ask the run's workflow to stop: running trials end and are recorded, then it merges.
+
+        Raises: UsageError `unknown_run`, PlatformError.
+        """
+        workflow = self._find(run_id)
+        self._plan_of(run_id, workflow)
+        if workflow is None or workflow.over:
+            return False
+        self._mark_cancelled(run_id, "cancelled by its user")
+        with asking(self.cluster, f"stop {run_id}"):
+            stop_workflow(self.cluster, run_id)
+        return True
+
+    def _mark_cancelled(self, run_id: str, reason: str) -> None:
+        at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        mark = {"at": at, "reason": reason, "user": self.user}
+        self.store.put(layout.cancel_mark(run_id, secrets.token_hex(16)), canonical_json(mark))
+
+    def list_runs(self, *, mine: bool = False, active: bool = False) -> list[RunInfo]:
+        """Runs of the cluster, and those of the store whose Workflow is gone. Raises: PlatformError."""
+        label = user_label(self.user) if mine else ""
+        with asking(self.cluster, "list runs"):
+            found = {
+                workflow.name: workflow
+                for workflow in list_runs(self.cluster, user_label=label, active=active)
+            }
+        listed = [self._listed(name, workflow) for name, workflow in found.items()]
+        if not active:
+            with asking(self.cluster, "list runs"):
+                known = found.keys() | ({each.name for each in list_runs(self.cluster)} if mine else set())
+            gone = [self._gone(name) for name in self._stored_runs() if name not in known]
+            listed += [run for run in gone if run is not None and (not mine or run.user == self.user)]
+        if active:
+            listed = [run for run in listed if not run.phase.terminal]
+        return sorted(listed, key=lambda run: run.submitted_at, reverse=True)
+
+    def newest(self) -> str | None:
+        runs = self.list_runs()
+        return runs[0].id if runs else None
+
+    def _stored_runs(self) -> list[str]:
+        """Ids of runs that have a request or an end in the store."""
+        return sorted(
+            {
+                entry.key.split("/")[1]
+                for entry in self.store.list(layout.runs())
+                if entry.key.count("/") == 2 and entry.key.endswith(("/request.json", "/state.json"))
+            }
+        )
+
+    def _listed(self, run_id: str, workflow: Workflow) -> RunInfo:
+        state = bundle_merge.read_state(run_id, self.store) or self._ended(run_id, workflow.plan, workflow)
+        phase = RunPhase.RUNNING if workflow.phase == "Running" else RunPhase.ACCEPTED
+        return RunInfo(
+            id=run_id,
+            phase=state.phase if state else phase,
+            result_state=state.result_state if state else ResultState.PENDING,
+            taskset_ref=workflow.annotations.get(names.TASKSET_ANNOTATION, ""),
+            plan_digest=workflow.plan,
+            engine=self.name,
+            profile=workflow.annotations.get(names.PROFILE_ANNOTATION, ""),
+            base="image",
+            bundle_dir=bundle_ref(run_id, self.store),
+            user=workflow.user,
+            submitted_at=workflow.created,
+        )
+
+    def _gone(self, run_id: str) -> RunInfo | None:
+        """A run whose Workflow is gone, None for one that cannot be read."""
+        request = self._request(run_id)
+        state = bundle_merge.read_state(run_id, self.store)
+        digest = state.plan if state is not None else str(request.get("plan_digest", ""))
+        head: PlanHead | None = None
+        with suppress(PlatformError):
+            head = read_head(digest, self.store)
+        if head is None:
+            return None
+        return RunInfo(
+            id=run_id,
+            phase=state.phase if state else RunPhase.CANCELLED,
+            result_state=state.result_state if state else ResultState.FAILED,
+            taskset_ref=head.taskset.ref,
+            plan_digest=digest,
+            engine=self.name,
+            profile=head.profile.name,
+            base="image",
+            bundle_dir=bundle_ref(run_id, self.store),
+            user=str(request.get("user", "")),
+            submitted_at=str(request.get("submitted_at", "")),
+        )
+
+    def _request(self, run_id: str) -> Mapping[str, object]:
+        try:
+            found = json.loads(self.store.get(layout.request(run_id)))
+        except (KeyNotFound, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def bundle_ref(self, run_id: str) -> str:
+        return f"{self.store.name}/{layout.bundle(run_id).rstrip('/')}"
+
+    @contextmanager
+    def bundle(self, run_id: str) -> Iterator[Path]:
+        """Raises: UsageError `unknown_run` while there is no whole bundle, PlatformError."""
+        with TemporaryDirectory(prefix="argo-harbor-") as folder:
+            yield download_bundle(run_id, self.store, Path(folder)).path
+
+    def live_logs(self, run_id: str, source: LogSource, *, follow: bool) -> Iterator[LiveLog]:
+        """Logs of the run's pods, as long as the cluster keeps those."""
+        workflow = self._find(run_id)
+        if workflow is None:
+            return
+        try:
+            yield from LiveRun(self.cluster, workflow).logs(source, follow=follow)
+        except ClusterError as error:
+            raise PlatformError(
+                "platform_unreachable", f"the logs of {run_id} cannot be read: {error.message}"
+            ) from error
