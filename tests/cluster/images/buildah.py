@@ -33,7 +33,17 @@ class Buildah:
         target: str = "",
     ) -> None:
         """Raises: BuildFailed"""
-        options = ["--layers", "--pull-never", "--format", "oci", "--file", str(dockerfile), "--tag", tag]
+        options = [
+            "--layers",
+            "--force-rm",
+            "--pull-never",
+            "--format",
+            "oci",
+            "--file",
+            str(dockerfile),
+            "--tag",
+            tag,
+        ]
         for name, value in arguments.items():
             options += ["--build-arg", f"{name}={value}"]
         for name, file in secrets.items():
