@@ -8,7 +8,7 @@ not grow with them. Called by the merge, and by whoever shows results before it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from argo_harbor.bundle.builds import FailedBuilds
 from argo_harbor.bundle.trust import MAX_RECORD_BYTES, RecordRejected, read_record
@@ -54,11 +54,13 @@ class Collected:
     missing: MissingAttempt | None
     silent: bool = False
     """True when the latest try has left no readable record: it runs, or it was lost."""
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with its tries."""
 
 
 @dataclass(slots=True)
 class Collector:
-    """Reads one run. Iterate once over `attempts`; `problems` is complete afterwards."""
+    """Reads one run. Iterate once over `attempts`; `unplanned` is complete afterwards."""
 
     run_id: str
     store: Store
@@ -68,7 +70,8 @@ class Collector:
     """`cancelled` or `expired` where that is known: then it is why attempts never started."""
     causes: Causes = NOTHING_KNOWN
     """What else is known about attempts without a record."""
-    problems: list[Problem] = field(default_factory=list)
+    unplanned: list[Problem] = field(default_factory=list)
+    """Tries that the plan knows nothing of."""
 
     def attempts(self, only: Collection[int] | None = None) -> Iterator[Collected]:
         """Every planned attempt, by index and attempt; of some tasks only, by index, if `only` is given."""
@@ -80,18 +83,12 @@ class Collector:
             if only is None or entry.index in only
             for attempt in range(self.head.n_attempts)
         ]
-        for collected, problems in in_order(
-            lambda each: self._decide(*each, builds), planned, threads=self.store.parallel
-        ):
-            for problem in problems:
-                self._report(problem.code, problem.message)
-            yield collected
+        yield from in_order(lambda each: self._decide(*each, builds), planned, threads=self.store.parallel)
         if only is not None:
             return
         for (index, attempt), left in sorted(tries.items()):
-            self._report(
-                "attempt_unplanned", f"{left[0].folder}: the plan has no attempt {attempt} at task {index}"
-            )
+            message = f"{left[0].folder}: the plan has no attempt {attempt} at task {index}"
+            self.unplanned.append(Problem(code="attempt_unplanned", message=message))
 
     def _list(self) -> dict[tuple[int, int], list[Try]]:
         found: dict[str, Try] = {}
@@ -111,12 +108,10 @@ class Collector:
                 found[folder].modified = entry.modified
         return by_attempt
 
-    def _decide(
-        self, entry: TaskEntry, attempt: int, tries: list[Try], builds: FailedBuilds
-    ) -> tuple[Collected, list[Problem]]:
-        """Several at once: so problems are handed back, to be told in order."""
+    def _decide(self, entry: TaskEntry, attempt: int, tries: list[Try], builds: FailedBuilds) -> Collected:
         problems: list[Problem] = []
-        return self._decided(entry, attempt, tries, builds, problems), problems
+        collected = self._decided(entry, attempt, tries, builds, problems)
+        return replace(collected, problems=tuple(problems)) if problems else collected
 
     def _decided(
         self,
@@ -200,7 +195,3 @@ class Collector:
         if self.ended_by is not None:
             return Cause(self.ended_by.value, f"the run was {self.ended_by.value} before it started")
         return self.causes.others or Cause("not_started", "no try of it has started")
-
-    def _report(self, code: str, message: str) -> None:
-        if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(code=code, message=message))

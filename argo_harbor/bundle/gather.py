@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
-from argo_harbor.bundle.collect import Collected, Collector
+from argo_harbor.bundle.collect import MAX_PROBLEMS, Collected, Collector
 from argo_harbor.bundle.facts import TaskFacts, TrialFacts
 from argo_harbor.model.bundle import CoverageCounts, MissingTask, Problem
 from argo_harbor.model.plan import PlanHead
@@ -85,14 +85,16 @@ def gather(collector: Collector, stage: Stage = lambda attempts: attempts) -> Ga
     Raises PlatformError `plan_unreadable`, and whatever `stage` raises.
     """
     tasks: dict[int, TaskFacts] = {}
+    problems: list[Problem] = []
     with _collection_paused():
         for collected in stage(collector.attempts()):
             entry = collected.entry
             tasks.setdefault(entry.index, TaskFacts(entry)).add(collected)
+            problems.extend(collected.problems[: MAX_PROBLEMS - len(problems)])
     return Gathered(
         run_id=collector.run_id,
         plan_digest=collector.plan_digest,
         head=collector.head,
         tasks=tuple(tasks.values()),
-        problems=tuple(collector.problems),
+        problems=(*problems, *collector.unplanned)[:MAX_PROBLEMS],
     )

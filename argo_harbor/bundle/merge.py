@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from argo_harbor.bundle import rows, state
-from argo_harbor.bundle.collect import MAX_PROBLEMS, Collected, Collector
+from argo_harbor.bundle.collect import Collected, Collector
 from argo_harbor.bundle.evidence import folder_of
 from argo_harbor.bundle.facts import TaskFacts
 from argo_harbor.bundle.files import Draft, Lines, Listed, drafting, pretty
@@ -173,14 +173,14 @@ def _write_trial(
         return collected
     for path, listed in taken.evidence.items():
         draft.add_evidence(f"{folder_of(record)}/{path}", collected.folder + path, listed)
-    for path in taken.gone[: MAX_PROBLEMS - len(collector.problems)]:
-        collector.problems.append(
-            Problem(code="evidence_missing", message=f"{collected.folder}{path} is not in the store")
-        )
     if taken.gone:
         there = tuple(path for path in record.files if path in taken.evidence)
         record = record.model_copy(update={"files": there})
-        collected = replace(collected, record=record)
+        gone = (
+            Problem(code="evidence_missing", message=f"{collected.folder}{path} is not in the store")
+            for path in taken.gone
+        )
+        collected = replace(collected, record=record, problems=(*collected.problems, *gone))
     trials.add(rows.trial_row(record, tries=collected.tries))
     scores.add(rows.score_row(record, run_id=collector.run_id, reward_key=collector.head.reward_key))
     return collected
