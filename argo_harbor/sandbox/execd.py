@@ -118,7 +118,7 @@ class ExecdSandbox(Sandbox):
         return await self._alive(lambda: self._files.download_file(source, target))
 
     async def kill_leftovers(self) -> None:
-        done = await self.script("")
+        await self.script("")
         if self._where is None or self._where.name != FIRST_PROCESS:
             # Where execd is not the first process it would end itself.
             raise SandboxError("leftovers cannot be killed: execd is not the first process of the sandbox")
@@ -135,25 +135,27 @@ class ExecdSandbox(Sandbox):
 
         Raises: SandboxRestarted, SandboxDied.
         """
-        done = await self._run({"command": script(text), "cwd": "/"}, seconds)
-        first, _, rest = done.stdout.partition("\n")
-        where = read_where(first)
+        done, where, rest = await self._run_script(text, seconds)
         if where is None and self._where is None:
             # Older releases of execd drop line ends, so the whole output is one line.
             self._keeps_line_ends = False
-            done = await self._run({"command": script(text), "cwd": "/"}, seconds)
-            first, _, rest = done.stdout.partition("\n")
-            where = read_where(first)
+            done, where, rest = await self._run_script(text, seconds)
         if where is None:
-            raise SandboxDied(f"the sandbox does not say where it is: {(first or done.stderr)[:200]!r}")
+            said = (done.stdout or done.stderr)[:200]
+            raise SandboxDied(f"the sandbox does not say where it is: {said!r}")
         if self._where is not None and where.first != self._where.first:
             raise SandboxRestarted(
                 "the sandbox ended and came back empty; most often it had run out of memory"
             )
         self._where = where
+        return ExecResult(rest, done.stderr, done.return_code)
+
+    async def _run_script(self, text: str, seconds: float) -> tuple[ExecResult, Where | None, str]:
+        done = await self._run({"command": script(text), "cwd": "/"}, seconds)
         if done.timed_out:
             raise SandboxDied(f"the sandbox did not answer within {seconds:g} s")
-        return ExecResult(rest, done.stderr, done.return_code)
+        first, _, rest = done.stdout.partition("\n")
+        return done, read_where(first), rest
 
     async def _passwd(self) -> bytes:
         try:

@@ -180,16 +180,12 @@ def start_sandbox(pod: Namespace, folder: Path, programs: standins.Standins) -> 
     tools = folder / "files/opt/opensandbox"
     (tools / "scratch").mkdir(parents=True, exist_ok=True)
     (tools / "scratch").chmod(0o1777)
-    for source, name in ((programs.execd, "execd"), (standins.BOOTSTRAP, "bootstrap.sh")):
-        (tools / name).write_bytes(source.read_bytes())
-        (tools / name).chmod(0o755)
+    (tools / "execd").write_bytes(programs.execd.read_bytes())
+    (tools / "execd").chmod(0o755)
     log = (folder / "log").open("a")
     process = pod.start(
-        [*_OWN_PROCESSES, *_own_root(folder / "files"), "/opt/opensandbox/bootstrap.sh", "sleep", "infinity"],
+        [*_OWN_PROCESSES, *_own_root(folder / "files"), "/opt/opensandbox/execd", "--init"],
         env={
-            "EXECD": "/opt/opensandbox/execd",
-            "EXECD_INIT": "1",
-            "EXECD_ENVS": "/opt/opensandbox/.env",
             "EXECD_API_GRACE_SHUTDOWN": "0s",
             "EXECD_ACCESS_TOKEN": EXECD_TOKEN,
             "TMPDIR": "/opt/opensandbox/scratch",
