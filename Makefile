@@ -3,12 +3,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help run test unit package lint e2e cluster-up cluster-down cluster-status cluster check coverage bench goldens schemas clean
+.PHONY: help run test unit package lint e2e contract cluster-up cluster-down cluster-status cluster check coverage bench goldens schemas clean
 
 help:
 	@echo "make run       run the hello-world suite on this machine and print its scores"
 	@echo "make test      unit + package + lint"
 	@echo "make e2e       Harbor on generated input, real sandboxes, a real S3 server, the real command line"
+	@echo "make contract  hold the stand-ins for OpenSandbox against its own client, as root"
 	@echo "make cluster-up, cluster-status, cluster-down   a real Kubernetes with Argo on this machine, as root"
 	@echo "make cluster   the tests that need it"
 	@echo "make check     ruff, mypy, import-linter"
@@ -34,7 +35,7 @@ run: $(VENV)/.run
 test: unit package lint
 
 unit: $(VENV)/.dev
-	$(PYTEST) -q -n 2 -m "not (conformance or sandbox or services or e2e or package or lint or cluster or cluster_down or bench)" $(ARGS)
+	$(PYTEST) -q -n 2 -m "not (conformance or sandbox or services or e2e or package or lint or contract or cluster or cluster_down or bench)" $(ARGS)
 
 package: $(VENV)/.dev
 	$(PYTEST) -q -m package $(ARGS)
@@ -52,6 +53,9 @@ e2e: $(VENV)/.dev
 cluster-up cluster-down cluster-status: $(VENV)/.dev
 	@$(BIN)/python -m tests.cluster $(@:cluster-%=%) $(ARGS)
 
+contract: $(VENV)/.dev
+	$(PYTEST) -q -m contract $(ARGS)
+
 cluster: $(VENV)/.dev
 	$(PYTEST) -q -m cluster $(ARGS)
 	$(PYTEST) -q -m cluster_down $(ARGS)
@@ -63,7 +67,7 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 coverage: $(VENV)/.dev
-	$(BIN)/python -m tests.support.coverage -q -m "not (package or lint or cluster or cluster_down or bench)" $(ARGS)
+	$(BIN)/python -m tests.support.coverage -q -m "not (package or lint or contract or cluster or cluster_down or bench)" $(ARGS)
 
 bench: $(VENV)/.dev
 	$(PYTEST) -q -s -m bench $(ARGS)

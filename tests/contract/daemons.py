@@ -6,7 +6,7 @@ import http.client
 import json
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -61,7 +61,7 @@ class Egress:
             "TOKEN": EGRESS_TOKEN,
             "DNS_UPSTREAM": RESOLVER,
             # The published program calls its resolver unhealthy, and asks none, until a probe succeeds.
-            "DNS_UPSTREAM_PROBE": "ok.example",
+            "DNS_UPSTREAM_PROBE": "zone.example",
             **env,
         }
         with log.open("a") as output:
@@ -118,14 +118,14 @@ def ping() -> Reply:
     return call(EXECD_PORT, "GET", "/ping", headers={EXECD_HEADER: EXECD_TOKEN})
 
 
-def _wait(process: subprocess.Popen[str], log: Path, probe: object) -> None:
+def _wait(process: subprocess.Popen[str], log: Path, probe: Callable[[], Reply]) -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
-            assert callable(probe)
             if probe().status == 200:
                 return
         except OSError:
             pass  # not listening yet
-        assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.02)

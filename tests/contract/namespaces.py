@@ -77,8 +77,7 @@ def namespaces(*roles: str) -> Iterator[list[Namespace]]:
     """Namespaces named after their roles and this process."""
     made: list[Namespace] = []
     try:
-        for role in roles:
-            made.append(Namespace(f"ah-{os.getpid()}-{role}"))
+        made.extend(Namespace(f"ah-{os.getpid()}-{role}") for role in roles)
         yield made
     finally:
         for each in made:
@@ -86,7 +85,7 @@ def namespaces(*roles: str) -> Iterator[list[Namespace]]:
 
 
 def connect(inner: Namespace, outer: Namespace, *, inside: str, outside: str, also: Sequence[str]) -> None:
-    """Lay a cable from one to the other; `outer` is the way to everything and also has the addresses `also`."""
+    """Lay a cable between them; `outer` is the way to everything and has the addresses `also` too."""
     _ip(
         "link",
         "add",

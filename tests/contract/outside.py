@@ -1,7 +1,7 @@
 """The world around the pod, as a program in a namespace of its own: a resolver, and hosts that echo.
 
-`python -m tests.contract.outside RECORDS LOG ADDRESS…`: RECORDS is JSON of names and addresses; every name that
-the resolver is asked for is a line of LOG. Writes `ready` when it listens.
+`python -m tests.contract.outside RECORDS LOG ADDRESS…`: RECORDS is JSON of names and addresses; every name
+that the resolver is asked for is a line of LOG. Writes `ready` when it listens.
 """
 
 from __future__ import annotations

@@ -40,6 +40,10 @@ func ParsePolicy(text string) (Policy, error) {
 }
 
 func (p *Policy) normalize() error {
+	if p.Egress == nil {
+		// A client of OpenSandbox's own does not understand `null` here.
+		p.Egress = []Rule{}
+	}
 	p.DefaultAction = strings.ToLower(strings.TrimSpace(p.DefaultAction))
 	if p.DefaultAction == "" {
 		p.DefaultAction = deny
