@@ -6,7 +6,12 @@ import os
 
 import pytest
 
-pytest_plugins = ["tests.support.fixtures_argo", "tests.support.fixtures_cluster", "tests.support.fixtures_s3"]
+pytest_plugins = [
+    "tests.support.fixtures_api",
+    "tests.support.fixtures_argo",
+    "tests.support.fixtures_cluster",
+    "tests.support.fixtures_s3",
+]
 
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", ".cache/hypothesis")
 

@@ -47,6 +47,9 @@ class Survey:
     engine: Literal["local", "argo"]
     bundle_ref: str | None
     observed: Observed = NOTHING
+    user: str = ""
+    """Who submitted it; empty where that is not known."""
+    submitted_at: str = ""
 
     def phase_of(self, task: TaskFacts) -> TaskPhase:
         ended_by = None
@@ -62,7 +65,8 @@ class Survey:
     @property
     def run(self) -> RunInfo:
         gathered = self.gathered
-        bases = gathered.distinct("base")
+        # Sandboxes in a cluster have no other; here the first trial says what they stand on.
+        bases = gathered.distinct("base") or (("image",) if self.engine == "argo" else ())
         return RunInfo.from_data(
             {
                 "id": gathered.run_id,
@@ -74,6 +78,8 @@ class Survey:
                 "profile": gathered.head.profile.name,
                 "base": bases[0] if bases else None,
                 "bundle_dir": self.bundle_ref,
+                "user": self.user,
+                "submitted_at": self.submitted_at,
             }
         )
 

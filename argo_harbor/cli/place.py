@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -74,6 +75,19 @@ def open_engine(place: Place) -> Engine:
     if chosen.because:
         output.note(f"looking on this machine: {chosen.because}")
     return chosen.engine
+
+
+def command(place: Place, *words: str) -> str:
+    """A command line to copy, with the flags that lead to the same place."""
+    flags = (
+        ("--engine", place.engine),
+        ("--platform", place.platform),
+        ("--store", place.store),
+        ("--context", place.context),
+        ("--namespace", place.namespace),
+    )
+    given = [word for flag, value in flags if value is not None for word in (flag, str(value))]
+    return shlex.join(["argo-harbor", *words, *given])
 
 
 def run_id_of(engine: Engine, text: str) -> str:

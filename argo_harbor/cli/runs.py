@@ -9,7 +9,7 @@ import typer
 from argo_harbor.cli import logs as logs_command
 from argo_harbor.cli import options, output, results, show
 from argo_harbor.cli.grouped import GroupedOptions
-from argo_harbor.cli.place import open_engine, placed, run_id_of
+from argo_harbor.cli.place import command, open_engine, placed, run_id_of
 from argo_harbor.engines.place import Place
 from argo_harbor.errors import EXIT_OK
 
@@ -60,9 +60,9 @@ def status(
         return status
     show.print_run(document)
     if document.run.phase.terminal:
-        output.line(f"\nScores: argo-harbor runs results {run_id}")
+        output.line(f"\nScores: {command(place, 'runs', 'results', run_id)}")
     else:
-        output.line(f"\nFollow it: argo-harbor runs status {run_id} --watch")
+        output.line(f"\nFollow it: {command(place, 'runs', 'status', run_id, '--watch')}")
     return status
 
 
@@ -146,10 +146,10 @@ def cancel(run: options.RunId, place: Place, as_json: options.Json = False) -> N
         output.line(f"Run {run_id} was over already: {document.run.phase.value}")
     elif document.run.phase.terminal:
         output.line(f"Run {run_id} {document.run.phase.value}")
-        output.line(f"Scores: argo-harbor runs results {run_id}")
+        output.line(f"Scores: {command(place, 'runs', 'results', run_id)}")
     else:
         output.line(f"Run {run_id} is ending: running trials are stopped, then what there is is merged")
-        output.line(f"Follow it: argo-harbor runs status {run_id} --watch")
+        output.line(f"Follow it: {command(place, 'runs', 'status', run_id, '--watch')}")
 
 
 def merge(run: options.RunId, place: Place, as_json: options.Json = False) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from argo_harbor.cli import options, output
 from argo_harbor.cli.options import Request, Source
-from argo_harbor.cli.place import choose
+from argo_harbor.cli.place import choose, command
 from argo_harbor.engines.place import Place
 from argo_harbor.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 
@@ -206,8 +205,7 @@ class _Submission:
 
 def follow_line(place: Place, engine: str) -> str:
     """The command that follows a run, `RUN` standing for its id."""
-    words = ["argo-harbor", "runs", "status", "RUN", *(["--watch"] if engine == "argo" else [])]
-    return shlex.join([*words, *_where(place)])
+    return command(place, "runs", "status", "RUN", *(["--watch"] if engine == "argo" else []))
 
 
 def rerun_line(
@@ -220,7 +218,7 @@ def rerun_line(
     allow_unfenced_network: bool,
 ) -> str:
     """The command that runs the same again from the store: every setting that changes the plan is in it."""
-    words = ["argo-harbor", "runs", "submit", "--taskset", planned.taskset.ref]
+    words = ["runs", "submit", "--taskset", planned.taskset.ref]
     flags: list[tuple[str, object]] = [
         ("--tasks", tasks),
         ("--agent", asked.agent),
@@ -231,7 +229,6 @@ def rerun_line(
         ("--cpus", None if asked.cpus is None else output.amount(asked.cpus)),
         ("--memory-mb", asked.memory_mb),
         ("--storage-mb", asked.storage_mb),
-        ("--platform", place.platform),
         ("--base", None if base == "auto" else base),
     ]
     for flag, value in flags:
@@ -239,10 +236,4 @@ def rerun_line(
             words += [flag, str(value)]
     words += ["--skip-refused"] if asked.skip_refused else []
     words += ["--allow-unfenced-network"] if allow_unfenced_network else []
-    return shlex.join([*words, *_where(place)])
-
-
-def _where(place: Place) -> list[str]:
-    """The flags that lead to the same engine again."""
-    flags = (("--engine", place.engine), ("--context", place.context), ("--namespace", place.namespace))
-    return [word for flag, value in flags if value is not None for word in (flag, value)]
+    return command(place, *words)

@@ -3,11 +3,11 @@ the Workflow; both may lack a run: a Workflow is deleted in the end, and a fresh
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +33,7 @@ from argo_harbor.engines.argo_submit import Order, submit_order, user_label
 from argo_harbor.engines.base import LiveLog, LogSource, Look, SubmitOptions
 from argo_harbor.engines.download import download_bundle
 from argo_harbor.engines.grants import host_values
+from argo_harbor.engines.request import read_request
 from argo_harbor.errors import Conflict, PlatformError, UsageError
 from argo_harbor.model.base import canonical_json
 from argo_harbor.model.documents import RunInfo
@@ -42,7 +43,7 @@ from argo_harbor.model.states import ResultState, RunPhase
 from argo_harbor.model.taskset import Taskset, Warned
 from argo_harbor.settings.site import Site
 from argo_harbor.store import layout
-from argo_harbor.store.base import KeyNotFound, Store
+from argo_harbor.store.base import Store
 from argo_harbor.store.opening import open_store
 from argo_harbor.workflow import names
 
@@ -138,14 +139,19 @@ class ArgoEngine:
         """Raises: UsageError `unknown_run`, PlatformError."""
         workflow = self._find(run_id)
         plan = self._plan_of(run_id, workflow)
-        live = LiveRun(self.cluster, workflow)
-        return survey(
+        found = survey(
             run_id,
             self.store,
             engine=self.name,
             plan=plan,
             ended=self._ended(run_id, plan, workflow),
-            observed=live.observe(plan, self.store),
+            observed=LiveRun(self.cluster, workflow).observe(plan, self.store),
+        )
+        request = read_request(self.store, run_id)
+        return replace(
+            found,
+            user=workflow.user if workflow else str(request.get("user", "")),
+            submitted_at=workflow.created if workflow else str(request.get("submitted_at", "")),
         )
 
     def _find(self, run_id: str) -> Workflow | None:
@@ -295,7 +301,7 @@ class ArgoEngine:
 
     def _gone(self, run_id: str) -> RunInfo | None:
         """A run whose Workflow is gone, None for one that cannot be read."""
-        request = self._request(run_id)
+        request = read_request(self.store, run_id)
         state = bundle_merge.read_state(run_id, self.store)
         digest = state.plan if state is not None else str(request.get("plan_digest", ""))
         head: PlanHead | None = None
@@ -316,13 +322,6 @@ class ArgoEngine:
             user=str(request.get("user", "")),
             submitted_at=str(request.get("submitted_at", "")),
         )
-
-    def _request(self, run_id: str) -> Mapping[str, object]:
-        try:
-            found = json.loads(self.store.get(layout.request(run_id)))
-        except (KeyNotFound, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
 
     def bundle_ref(self, run_id: str) -> str:
         return f"{self.store.name}/{layout.bundle(run_id).rstrip('/')}"

@@ -18,7 +18,7 @@ from argo_harbor.engines.base import Look
 from argo_harbor.model.plan import Amounts, RunPlan
 from argo_harbor.registry.client import Registries
 from argo_harbor.registry.errors import RegistryError, Unauthorized
-from argo_harbor.registry.reference import parse_image
+from argo_harbor.registry.reference import DOCKER_HUB, ImageName, parse_image
 from argo_harbor.store.credentials import ACCESS_KEY, SECRET_KEY
 from argo_harbor.workflow import names
 
@@ -108,6 +108,7 @@ def _accounts(cluster: Cluster) -> Iterator[Look]:
     wanted = (
         names.TRIAL_ACCOUNT,
         names.EXECUTOR_ACCOUNT,
+        names.BUILD_ACCOUNT,
         names.NETWORK_ACCOUNT,
         names.MERGE_ACCOUNT,
         names.SHARD_ACCOUNT,
@@ -145,35 +146,48 @@ def _images(order: Order, registries: Registries) -> Iterator[Look]:
     if built:
         there = len(built & set(order.present))
         yield Look("built images", "ok", f"{there} of {len(built)} are in the registry, the others are built")
-    wanted = {image.reference for image in images if not image.key}
-    wanted |= {base for image in images if image.key not in order.present for base in image.bases}
+    ready = {image.reference for image in images if not image.key}
+    wanted = ready | {base for image in images if image.key not in order.present for base in image.bases}
     if not wanted:
         return
+    mirror = order.plan.head.platform.base_image_mirror
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = dict(
             zip(
                 sorted(wanted),
-                pool.map(lambda reference: _look_up(reference, registries), sorted(wanted)),
+                pool.map(
+                    lambda reference: _look_up(reference, "" if reference in ready else mirror, registries),
+                    sorted(wanted),
+                ),
                 strict=True,
             )
         )
     yield from _told(found)
 
 
-def _look_up(reference: str, registries: Registries) -> Look:
+def _look_up(reference: str, mirror: str, registries: Registries) -> Look:
     what = f"image {reference}"
     if reference == "scratch":
         return Look(what, "ok", "is nothing")
     try:
-        digest = registries.digest(parse_image(reference))
+        digest = registries.digest(_behind(parse_image(reference), mirror))
     except ValueError:
         # An ARG in FROM has its value only while it is built.
         return Look(what, "unknown", "is no plain reference")
     except Unauthorized as error:
         return Look(what, "warning", str(error))
     except RegistryError as error:
-        return Look(what, "unknown", f"cannot be asked for from here: {error}")
+        return Look(what, "unknown", f"cannot be asked for from here: {str(error).partition(': HTTP')[0]}")
     return Look(what, "ok", "is there") if digest else Look(what, "failed", "is not in its registry")
+
+
+def _behind(image: ImageName, mirror: str) -> ImageName:
+    """Where builds fetch it from: a mirror stands in for Docker Hub alone."""
+    if not mirror or image.registry != DOCKER_HUB:
+        return image
+    host, _, folder = mirror.partition("/")
+    repository = f"{folder}/{image.repository}" if folder else image.repository
+    return ImageName(host, repository, image.version)
 
 
 def _told(found: Mapping[str, Look]) -> Iterator[Look]:

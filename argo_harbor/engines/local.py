@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, Self
@@ -242,7 +243,11 @@ class LocalEngine:
 
     def survey(self, run_id: str) -> Survey:
         """Everything that status, tasks and results show. Raises: UsageError `unknown_run`, PlatformError."""
-        return survey(run_id, self.store, engine=self.name)
+        found = survey(run_id, self.store, engine=self.name)
+        request = read_request(self.store, run_id)
+        return replace(
+            found, user=str(request.get("user", "")), submitted_at=str(request.get("submitted_at", ""))
+        )
 
     def cancel(self, run_id: str) -> bool:
         """End the process that drives the run, then merge what succeeded. False when it was over already.
@@ -265,12 +270,8 @@ class LocalEngine:
         """Runs in the store, the newest first. Raises: PlatformError."""
         found = []
         for run_id in self._run_ids():
-            request = read_request(self.store, run_id)
-            user, submitted_at = str(request.get("user", "")), str(request.get("submitted_at", ""))
-            if mine and user != user_name():
-                continue
-            info = self.status(run_id).model_copy(update={"user": user, "submitted_at": submitted_at})
-            if not (active and info.phase.terminal):
+            info = self.status(run_id)
+            if not (mine and info.user != user_name()) and not (active and info.phase.terminal):
                 found.append(info)
         return found
 
