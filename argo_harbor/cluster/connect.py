@@ -45,7 +45,9 @@ def connect(context: str | None = None, namespace: str | None = None) -> Cluster
             "set KUBECONFIG, or run on this machine with --engine local",
         )
     try:
-        contexts, current = config.list_kube_config_contexts()
+        # The client looks at the variable once, when it is imported.
+        files = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
+        contexts, current = config.list_kube_config_contexts(config_file=files)
         names = {each["name"]: each.get("context") or {} for each in contexts}
         chosen = context or (current or {}).get("name", "")
         if chosen not in names:
@@ -55,7 +57,9 @@ def connect(context: str | None = None, namespace: str | None = None) -> Cluster
                 f"contexts: {', '.join(sorted(names)) or 'none'}",
             )
         configuration = client.Configuration()
-        config.load_kube_config(context=chosen, client_configuration=configuration, persist_config=False)
+        config.load_kube_config(
+            config_file=files, context=chosen, client_configuration=configuration, persist_config=False
+        )
     except (config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise PlatformError(
             "platform_not_configured",

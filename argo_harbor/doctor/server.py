@@ -12,6 +12,7 @@ from argo_harbor.cluster.client import Cluster
 from argo_harbor.cluster.errors import NotFound
 from argo_harbor.doctor.result import Result, failed, ok
 from argo_harbor.install.rights import Rule, user_rules
+from argo_harbor.workflow import names
 
 OLDEST_MINOR = 29
 """Of Kubernetes 1: the first with native sidecars for everybody."""
@@ -82,8 +83,8 @@ def permissions(cluster: Cluster, store_secret: str) -> list[Result]:
     if denied:
         shown = ", ".join(map(str, denied[:6])) + (f" and {len(denied) - 6} more" if len(denied) > 6 else "")
         cure = (
-            f"kubectl -n {cluster.namespace} create rolebinding argo-harbor-USER --role argo-harbor-user "
-            "--user USER"
+            f"have an admin bind you: kubectl -n {cluster.namespace} create rolebinding argo-harbor-USER "
+            f"--role {names.USER_ROLE} --user USER"
         )
         return [failed("permissions", f"you may not {shown}", cure)]
     return [ok("permissions", f"you may do all {len(questions)} things that runs take")]

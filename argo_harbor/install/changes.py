@@ -97,10 +97,12 @@ def refusal(kind: str, name: str, error: ClusterError) -> Finding:
     """What an API server said about one object, and what to do about it."""
     code = "platform_unreachable" if isinstance(error, Unreachable) else "cluster_refused"
     hint = ""
-    if isinstance(error, Forbidden):
+    if "being terminated" in error.message:
+        hint = "the namespace is just being deleted: try again when it is gone"
+    elif isinstance(error, Forbidden):
         hint = "this takes the rights of an admin of the cluster or the namespace"
     elif isinstance(error, NotFound):
-        hint = "the namespace is missing or just being deleted: try again"
+        hint = "the namespace is missing"
     return Finding(code, error.message, hint, file=f"{kind}/{name}")
 
 

@@ -1,0 +1,104 @@
+"""Removing takes away what an install made, and nothing of anybody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from argo_harbor.cluster.client import Cluster
+from argo_harbor.errors import PlatformError
+from argo_harbor.install.changes import apply, own_namespace
+from argo_harbor.install.manifests import Settings, manifests
+from argo_harbor.install.removal import plan_removal, remove
+from argo_harbor.model.platform import Platform, StoreSettings
+from tests.support.api_server import ApiServer
+
+SETTINGS = Settings(
+    Platform(namespace="evals", store=StoreSettings(endpoint="http://store.example:9000")), "", {}
+)
+NAMESPACE = "/api/v1/namespaces/evals"
+
+
+@pytest.fixture
+def installed(api: ApiServer, cluster: Cluster) -> ApiServer:
+    apply(cluster, manifests(SETTINGS, own_namespace=own_namespace(cluster, "evals")), dry_run=False)
+    api.put(f"{NAMESPACE}/configmaps/kube-root-ca.crt")
+    api.put(f"{NAMESPACE}/serviceaccounts/default")
+    api.put(f"{NAMESPACE}/events/passing")
+    return api
+
+
+def test_everything_goes_with_a_namespace_of_our_own(installed: ApiServer, cluster: Cluster) -> None:
+    removal = plan_removal(cluster, "evals")
+    assert removal.namespace
+    assert not removal.kept_because
+    kinds = [item.kind for item in removal.objects]
+    assert kinds.index("RoleBinding") < kinds.index("Role") < kinds.index("ServiceAccount")
+    remove(cluster, "evals", removal)
+    assert NAMESPACE not in installed.objects
+    again = plan_removal(cluster, "evals")
+    assert (again.objects, again.namespace, again.kept_because) == ((), False, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("/apis/argoproj.io/v1alpha1/namespaces/evals/workflows/run-1", {}),
+        (f"{NAMESPACE}/configmaps/somebodys", {}),
+        (
+            f"{NAMESPACE}/secrets/token",
+            {"metadata": {"annotations": {"kubernetes.io/service-account.name": "somebody"}}},
+        ),
+    ],
+)
+def test_a_namespace_with_anything_else_stays(
+    installed: ApiServer, cluster: Cluster, path: str, content: dict[str, Any]
+) -> None:
+    installed.put(path, **content)
+    removal = plan_removal(cluster, "evals")
+    assert not removal.namespace
+    plural, name = path.split("/")[-2:]
+    assert removal.kept_because == f"it holds {plural}/{name}"
+    remove(cluster, "evals", removal)
+    assert path in installed.objects
+    assert installed.names(f"{NAMESPACE}/serviceaccounts") == {"default"}
+
+
+def test_a_token_of_the_default_account_is_nobodys(installed: ApiServer, cluster: Cluster) -> None:
+    installed.put(
+        f"{NAMESPACE}/secrets/default-token",
+        metadata={"annotations": {"kubernetes.io/service-account.name": "default"}},
+    )
+    assert plan_removal(cluster, "evals").namespace
+
+
+def test_a_namespace_that_was_there_before_stays(api: ApiServer, cluster: Cluster) -> None:
+    api.put(NAMESPACE)
+    apply(cluster, manifests(SETTINGS, own_namespace=own_namespace(cluster, "evals")), dry_run=False)
+    removal = plan_removal(cluster, "evals")
+    assert removal.objects
+    assert not removal.namespace
+    assert "before" in removal.kept_because
+    remove(cluster, "evals", removal)
+    assert [path for path in api.objects if path.startswith(NAMESPACE)] == [NAMESPACE]
+
+
+def test_many_foreign_things_are_counted(installed: ApiServer, cluster: Cluster) -> None:
+    for number in range(8):
+        installed.put(f"{NAMESPACE}/pods/p{number}")
+    assert plan_removal(cluster, "evals").kept_because.endswith("and 3 more")
+
+
+def test_what_is_gone_meanwhile_is_no_error(installed: ApiServer, cluster: Cluster) -> None:
+    removal = plan_removal(cluster, "evals")
+    installed.objects.clear()
+    remove(cluster, "evals", removal)
+
+
+@pytest.mark.parametrize("what", ["GET /apis/rbac", "DELETE /apis/rbac"])
+def test_without_the_rights(installed: ApiServer, cluster: Cluster, what: str) -> None:
+    installed.refusals[what] = (403, "forbidden")
+    with pytest.raises(PlatformError) as caught:
+        remove(cluster, "evals", plan_removal(cluster, "evals"))
+    assert caught.value.code == "cluster_refused"
