@@ -13,6 +13,8 @@ from tests.support.argo import ARGO
 
 PROGRAMS = ("workflow-controller",)
 NAMESPACE = "argo"
+# Ten megabytes of schemas and rules, each of which the API server compiles.
+APPLY_SECONDS = 600.0
 _DEFINITIONS = Path("manifests", "base", "crds", "full")
 
 _CONFIGURATION = f"""apiVersion: v1
@@ -42,7 +44,7 @@ def install(state: State, *, say: gotools.Say) -> None:
     """
     files = _definitions(say=say)
     apply(state, text=_CONFIGURATION)
-    apply(state, files=files)
+    apply(state, files=files, seconds=APPLY_SECONDS)
     names = [f"crd/{file.stem.removeprefix('argoproj.io_')}.argoproj.io" for file in files]
     kubectl(state, "wait", "--for=condition=Established", "--timeout=60s", *names)
 

@@ -25,7 +25,7 @@ def kubectl(state: State, *arguments: str | Path, text: str | None = None, secon
     )
 
 
-def apply(state: State, *, text: str = "", files: tuple[Path, ...] = ()) -> None:
+def apply(state: State, *, text: str = "", files: tuple[Path, ...] = (), seconds: float = 120.0) -> None:
     """Apply manifests on the server's side, so that definitions of any size pass.
 
     Raises:
@@ -33,7 +33,7 @@ def apply(state: State, *, text: str = "", files: tuple[Path, ...] = ()) -> None
     """
     sources = [f"--filename={file}" for file in files] or ["--filename=-"]
     options = ["--server-side", "--force-conflicts", f"--field-manager={FIELD_MANAGER}"]
-    kubectl(state, "apply", *options, *sources, text=text or None)
+    kubectl(state, "apply", *options, *sources, text=text or None, seconds=seconds)
 
 
 def succeeds(state: State, *arguments: str | Path) -> bool:

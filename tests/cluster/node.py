@@ -25,15 +25,15 @@ FIXED_FOLDERS = (
 """Folders that programs of the node make whatever they are told."""
 
 
-def start_containerd(state: State) -> None:
-    """Start containerd and wait until it answers.
+def start_containerd(state: State, *, pause: str) -> None:
+    """Start containerd and wait until it answers; ``pause`` is the image that holds a pod's namespaces.
 
     Raises:
         ClusterError: it ended, or took too long.
     """
     _remember_folders(state)
     config = state.config / "containerd.toml"
-    config.write_text(_containerd(state))
+    config.write_text(_containerd(state, pause))
     _registries(state)
     processes.start(state, "containerd", ["containerd", "--config", config])
     processes.wait_until(
@@ -85,7 +85,7 @@ def _machine_resolv_conf() -> Path:
     return real if real.exists() else Path("/etc/resolv.conf")
 
 
-def _containerd(state: State) -> str:
+def _containerd(state: State, pause: str) -> str:
     data = state.data
     return f"""version = 2
 root = "{data / "containerd"}"
@@ -99,7 +99,7 @@ disabled_plugins = [
 [grpc]
   address = "{state.containerd_socket}"
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{PAUSE}"
+  sandbox_image = "{pause}"
   # Lowering the score is refused on some machines, and every pod would fail then.
   restrict_oom_score_adj = true
   netns_mounts_under_state_dir = true

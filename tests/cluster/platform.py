@@ -9,7 +9,8 @@ from collections.abc import Mapping
 import tomli_w
 
 from argo_harbor.install.inputs import ACCESS_VARIABLE, SECRET_VARIABLE
-from argo_harbor.model.platform import ImageSettings, Platform
+from argo_harbor.model.platform import ImageSettings
+from argo_harbor.settings.platform import read_platform
 from tests.cluster import addresses, services
 from tests.cluster.errors import ClusterError
 from tests.cluster.images.catalogue import MIRROR
@@ -48,8 +49,9 @@ def write(state: State, *, images: Mapping[str, str]) -> None:
         # A finished pod's logs are looked at by tests, a finished workflow by people; neither for days.
         "workflow": {"ttl_seconds": 24 * 3600},
     }
-    Platform.model_validate(document)
     state.platform.write_text(tomli_w.dumps(document))
+    # A mistake here shall be found here, and not by the first test that uses the file.
+    read_platform(state.platform)
 
 
 def install(state: State, *, say: Say) -> None:

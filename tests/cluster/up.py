@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from tests.cluster import (
     certificates,
     control_plane,
     dns,
+    images,
     kubeconfig,
     kubectl,
     network,
@@ -106,7 +107,8 @@ def _start(state: State, *, say: Say) -> None:
 
     services.start_registries(state)
     services.start_store(state)
-    node.start_containerd(state)
+    (pause,) = _push_images(state, say=say, only=["pause"]).values()
+    node.start_containerd(state, pause=pause)
     tell("registries, S3 server and containerd run")
     control_plane.start_api(state)
     control_plane.start_controllers(state)
@@ -127,13 +129,11 @@ def _start(state: State, *, say: Say) -> None:
     kubeconfig.merge(state)
 
 
-def _push_images(state: State, *, say: Say) -> Mapping[str, str]:
-    from tests.cluster import images
-
+def _push_images(state: State, *, say: Say, only: Sequence[str] = ()) -> Mapping[str, str]:
     def find(name: str) -> Path:
         return state.programs / name
 
-    return images.push_all(registry=addresses.REGISTRY, tools=find, say=say)
+    return images.push_all(registry=addresses.REGISTRY, tools=find, say=say, only=only)
 
 
 def _wait_for_node(state: State) -> None:
