@@ -49,8 +49,8 @@ _SMALL: ResourceRequirements = {
 
 _INSTALL = f"""\
 set -eu
-cp /execd /bootstrap.sh {TOOLS_PATH}/
-chmod 0755 {TOOLS_PATH}/execd {TOOLS_PATH}/bootstrap.sh
+cp /execd {TOOLS_PATH}/
+chmod 0755 {TOOLS_PATH}/execd
 mkdir -p {TOOLS_PATH}/scratch
 chmod 1777 {TOOLS_PATH}/scratch
 umask 077
@@ -179,13 +179,11 @@ def _sandbox(resources: ResourceRequirements) -> UserContainer:
         "name": "sandbox",
         "image": inputs("image"),
         "restartPolicy": "Always",
-        # The command only keeps the container up: with EXECD_INIT execd is process 1 and ends at once when
-        # asked to.
-        "command": [f"{TOOLS_PATH}/bootstrap.sh", "sleep", "infinity"],
+        # execd is process 1, which nothing inside can kill, and ends at once when asked to. It gets no program
+        # to look after: the container would end with that one, and come back empty, as soon as an agent or
+        # we ourselves kill everything.
+        "command": [f"{TOOLS_PATH}/execd", "--init"],
         "env": [
-            {"name": "EXECD", "value": f"{TOOLS_PATH}/execd"},
-            {"name": "EXECD_INIT", "value": "1"},
-            {"name": "EXECD_ENVS", "value": f"{TOOLS_PATH}/.env"},
             {"name": "EXECD_API_GRACE_SHUTDOWN", "value": "0s"},
             {"name": "EXECD_ACCESS_TOKEN", "value": EXECD_TOKEN},
             {"name": "TMPDIR", "value": f"{TOOLS_PATH}/scratch"},
