@@ -179,9 +179,9 @@ def _sandbox(resources: ResourceRequirements) -> UserContainer:
         "name": "sandbox",
         "image": inputs("image"),
         "restartPolicy": "Always",
-        # execd is process 1, which nothing inside can kill, and ends at once when asked to. It gets no program
-        # to look after: the container would end with that one, and come back empty, as soon as an agent or
-        # we ourselves kill everything.
+        # execd is process 1, which nothing inside can kill, and ends at once when asked to. It gets no
+        # program to look after: the container would end with that one, and come back empty, as soon as an
+        # agent or we ourselves kill everything.
         "command": [f"{TOOLS_PATH}/execd", "--init"],
         "env": [
             {"name": "EXECD_API_GRACE_SHUTDOWN", "value": "0s"},
