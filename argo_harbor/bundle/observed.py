@@ -24,8 +24,6 @@ class Observed:
     """Of tasks that are not over, by index: `agent`, `verifier`, `pending: <the scheduler's reason>`."""
     building: frozenset[int] = frozenset()
     """Indexes of tasks whose image is being built."""
-    unbuilt: frozenset[int] = frozenset()
-    """Indexes of tasks that wait for an image that did not build, or for a gate that said no."""
     steps: tuple[Step, ...] = ()
     complete: bool = True
     """False when the engine could not see everything."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from argo_harbor.engines.base import Engine, LogSource
     from argo_harbor.model.documents import LogText
 
+LOOK_SECONDS = 2.0
 What = Literal["trial", "build", "merge"]
 Attempt = Annotated[int | None, typer.Option("--attempt", metavar="N", min=0, help="Only this attempt.")]
 LogFile = Annotated[
@@ -56,16 +59,28 @@ def logs(
 
         output.document(LogsDocument(run=run_id, logs=tuple(_stored(engine, run_id, source, name, file))))
         return
-    shown = 0
-    for text in _stored(engine, run_id, source, name, file):
-        output.line(f"==> {_title(text, what)} <==")
-        output.line(text.text.rstrip("\n"))
-        shown += 1
-    # Files of a trial come from the store alone; pods only know what their own program said.
-    if not file and (follow or not shown):
-        shown += _live(engine, run_id, source, follow=follow)
+    shown: set[str] = set()
+    while True:
+        over = not follow or engine.survey(run_id).ended is not None
+        for text in _stored(engine, run_id, source, name, file):
+            _print_once(f"{_title(text, what)}", text.text.rstrip("\n").splitlines(), shown)
+        # Files of a trial come from the store alone; pods only know what their own program said.
+        if not file and (follow or not shown):
+            for log in engine.live_logs(run_id, source, follow=follow):
+                _print_once(log.title, log.lines, shown)
+        if over:
+            break
+        time.sleep(LOOK_SECONDS)
     if not shown:
         output.note(f"no logs; argo-harbor runs tasks {run_id} shows where its tasks are")
+
+
+def _print_once(title: str, lines: Iterable[str], shown: set[str]) -> None:
+    if title not in shown:
+        shown.add(title)
+        output.line(f"==> {title} <==")
+        for line in lines:
+            output.line(line)
 
 
 def _stored(engine: Engine, run_id: str, source: LogSource, name: str, file: str) -> list[LogText]:
@@ -88,13 +103,3 @@ def _title(text: LogText, what: What) -> str:
     if what == "build":
         return f"{text.task}: {text.file}"
     return f"{text.task} attempt {text.attempt} try {text.try_ + 1}: {text.file}"
-
-
-def _live(engine: Engine, run_id: str, source: LogSource, *, follow: bool) -> int:
-    shown = 0
-    for log in engine.live_logs(run_id, source, follow=follow):
-        output.line(f"==> {log.title} <==")
-        for line in log.lines:
-            output.line(line)
-        shown += 1
-    return shown

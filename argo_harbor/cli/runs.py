@@ -12,6 +12,7 @@ from argo_harbor.cli.grouped import GroupedOptions
 from argo_harbor.cli.place import command, open_engine, placed, run_id_of
 from argo_harbor.engines.place import Place
 from argo_harbor.errors import EXIT_OK
+from argo_harbor.model.states import ResultState
 
 Phase = Annotated[
     str | None, typer.Option("--phase", metavar="PHASE", help="Only tasks of this phase, e.g. failed.")
@@ -59,7 +60,9 @@ def status(
         output.document(document)
         return status
     show.print_run(document)
-    if document.run.phase.terminal:
+    if document.run.phase.terminal and document.run.result_state is ResultState.FAILED:
+        output.line(f"\nNot merged yet: {command(place, 'runs', 'merge', run_id)}")
+    elif document.run.phase.terminal:
         output.line(f"\nScores: {command(place, 'runs', 'results', run_id)}")
     else:
         output.line(f"\nFollow it: {command(place, 'runs', 'status', run_id, '--watch')}")

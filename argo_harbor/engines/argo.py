@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -48,6 +49,28 @@ from argo_harbor.store.opening import open_store
 from argo_harbor.workflow import names
 
 
+def end_of_workflow(workflow: Workflow | None) -> RunPhase | None:
+    """The phase of a run that no merge has told of, from its workflow; None while that goes on.
+
+    A workflow that is gone, or was terminated, is what a merge will call cancelled: nobody drives it.
+    """
+    if workflow is None or workflow.shutdown == "Terminate":
+        return RunPhase.CANCELLED
+    if not workflow.over:
+        return None
+    if workflow.shutdown:
+        return RunPhase.CANCELLED
+    return RunPhase.EXPIRED if "deadline" in workflow.message else RunPhase.FAILED
+
+
+def seconds_of(timestamp: str, default: float) -> float:
+    """An RFC 3339 time in seconds since the epoch."""
+    try:
+        return datetime.fromisoformat(timestamp).timestamp()
+    except ValueError:
+        return default
+
+
 class ArgoEngine:
     """See `Engine`."""
 
@@ -76,9 +99,15 @@ class ArgoEngine:
         platform = self.site.platform
         with asking(self.cluster, "read the store's credentials"):
             found = argo_secrets.store_credentials(self.cluster, platform.store.secret)
-        return open_store(
-            platform, credentials=found, namespace=self.cluster.namespace, environment=self._environ
-        )
+        try:
+            return open_store(
+                platform, credentials=found, namespace=self.cluster.namespace, environment=self._environ
+            )
+        except PlatformError as error:
+            if found is not None:
+                raise
+            hint = f"{error.hint}, or ask for the right to read the Secret {platform.store.secret}"
+            raise PlatformError(error.code, error.message, hint) from error
 
     @property
     def place(self) -> str:
@@ -144,8 +173,8 @@ class ArgoEngine:
             self.store,
             engine=self.name,
             plan=plan,
-            ended=self._ended(run_id, plan, workflow),
-            observed=LiveRun(self.cluster, workflow).observe(plan, self.store),
+            ended=self._ended(run_id, plan, workflow, now=time.time()),
+            observed=LiveRun(self.cluster, workflow).observe(),
         )
         request = read_request(self.store, run_id)
         return replace(
@@ -185,23 +214,21 @@ class ArgoEngine:
             "argo-harbor runs list shows the runs; --engine local looks on this machine",
         )
 
-    def _ended(self, run_id: str, plan: str, workflow: Workflow | None) -> RunState | None:
-        """How a run ended that no merge has told of; None while it goes on, or when one has."""
-        phase = self._end_phase(run_id, plan, workflow)
-        if phase is None:
-            return None
-        result = ResultState.NONE if phase is RunPhase.ACCEPTED else ResultState.FAILED
-        return RunState(run=run_id, plan=plan, phase=phase, result_state=result)
-
-    def _end_phase(self, run_id: str, plan: str, workflow: Workflow | None) -> RunPhase | None:
-        if workflow is None or workflow.shutdown == "Terminate":
-            # What a merge will make of it: nobody drives it any more.
-            return RunPhase.CANCELLED
-        if workflow.over:
-            if workflow.shutdown:
-                return RunPhase.CANCELLED
-            return RunPhase.EXPIRED if "deadline" in workflow.message else RunPhase.FAILED
+    def _ended(self, run_id: str, plan: str, workflow: Workflow | None, *, now: float) -> RunState | None:
+        """How a run ended that no merge has told of; None while it goes on."""
+        phase = end_of_workflow(workflow)
+        if phase is not None:
+            return RunState(run=run_id, plan=plan, phase=phase, result_state=ResultState.FAILED)
+        if workflow is not None and self._queue_expired(run_id, plan, workflow, now):
+            return RunState(run=run_id, plan=plan, phase=RunPhase.EXPIRED, result_state=ResultState.NONE)
         return None
+
+    def _queue_expired(self, run_id: str, plan: str, workflow: Workflow, now: float) -> bool:
+        """Whether nothing has started in the time that the plan gives a run to wait in."""
+        age = now - seconds_of(workflow.created, now)
+        if age < read_head(plan, self.store).limits.queue_timeout_seconds:
+            return False
+        return not any(self.store.list(layout.trials(run_id)))
 
     def merge(self, run_id: str) -> None:
         """Merge a run whose workflow is over, was terminated or is gone, or merge once more.
@@ -210,7 +237,7 @@ class ArgoEngine:
         """
         workflow = self._find(run_id)
         plan = self._plan_of(run_id, workflow)
-        ended = self._end_phase(run_id, plan, workflow)
+        ended = end_of_workflow(workflow)
         if ended is None:
             raise Conflict(
                 "run_active",
@@ -283,12 +310,17 @@ class ArgoEngine:
         )
 
     def _listed(self, run_id: str, workflow: Workflow) -> RunInfo:
-        state = bundle_merge.read_state(run_id, self.store) or self._ended(run_id, workflow.plan, workflow)
-        phase = RunPhase.RUNNING if workflow.phase == "Running" else RunPhase.ACCEPTED
+        state = bundle_merge.read_state(run_id, self.store)
+        ended = end_of_workflow(workflow)
+        now = RunPhase.RUNNING if workflow.phase == "Running" else RunPhase.ACCEPTED
         return RunInfo(
             id=run_id,
-            phase=state.phase if state else phase,
-            result_state=state.result_state if state else ResultState.PENDING,
+            phase=state.phase if state else ended or now,
+            result_state=state.result_state
+            if state
+            else ResultState.FAILED
+            if ended
+            else ResultState.PENDING,
             taskset_ref=workflow.annotations.get(names.TASKSET_ANNOTATION, ""),
             plan_digest=workflow.plan,
             engine=self.name,
@@ -330,7 +362,7 @@ class ArgoEngine:
     def bundle(self, run_id: str) -> Iterator[Path]:
         """Raises: UsageError `unknown_run` while there is no whole bundle, PlatformError."""
         with TemporaryDirectory(prefix="argo-harbor-") as folder:
-            yield download_bundle(run_id, self.store, Path(folder)).path
+            yield download_bundle(run_id, self.store, Path(folder), checked=False).path
 
     def live_logs(self, run_id: str, source: LogSource, *, follow: bool) -> Iterator[LiveLog]:
         """Logs of the run's pods, as long as the cluster keeps those."""

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 from argo_harbor.bundle.observed import NOTHING, Observed
-from argo_harbor.bundle.plans import read_head, read_part
 from argo_harbor.cluster.client import Cluster
 from argo_harbor.cluster.errors import ClusterError
 from argo_harbor.cluster.paths import core
@@ -17,8 +16,6 @@ from argo_harbor.cluster.workflows import Workflow, list_parts
 from argo_harbor.engines.argo_errors import asking
 from argo_harbor.engines.argo_observe import observe, trial_pods
 from argo_harbor.engines.base import LiveLog, LogSource
-from argo_harbor.model.plan import RunPlan
-from argo_harbor.store.base import Store
 from argo_harbor.workflow import names
 
 ASKED_PODS = 40
@@ -35,7 +32,7 @@ class LiveRun:
         self._cluster = cluster
         self._workflow = workflow
 
-    def observe(self, digest: str, store: Store) -> Observed:
+    def observe(self) -> Observed:
         """Where its tasks are; nothing for a run that is over. Raises: PlatformError."""
         workflow = self._workflow
         if workflow is None or workflow.over:
@@ -43,7 +40,7 @@ class LiveRun:
         with asking(self._cluster, f"look at {workflow.name}"):
             workflows = [workflow, *self._parts]
             pods = self._pods
-        return observe(workflows, pods, _plan(digest, store), phases=self._phases(pods))
+        return observe(workflows, pods, phases=self._phases(pods))
 
     @cached_property
     def _parts(self) -> list[Workflow]:
@@ -101,8 +98,3 @@ class LiveRun:
         """Template by node id."""
         workflows = [] if self._workflow is None else [self._workflow, *self._parts]
         return {node.id: node.template for workflow in workflows for node in workflow.nodes}
-
-
-def _plan(digest: str, store: Store) -> RunPlan:
-    head = read_head(digest, store)
-    return RunPlan(head, tuple(read_part(head, digest, entry.index, store) for entry in head.running))

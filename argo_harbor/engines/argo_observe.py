@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from argo_harbor.bundle.observed import Observed, Step
 from argo_harbor.cluster.nodes import BROKEN, Node
 from argo_harbor.cluster.pods import Pod
 from argo_harbor.cluster.workflows import Workflow
-from argo_harbor.model.plan import RunPlan
 from argo_harbor.workflow import names
-from argo_harbor.workflow.tasks import planned_tasks
 
 TRIAL_ROLES = ("trial", "agent", "verify")
 _STATES = {
@@ -24,15 +24,12 @@ _STATES = {
 _STEP_TEMPLATES = frozenset(
     {names.BUILD, names.GATE, names.MERGE, names.SHARD, names.NETWORK_BASE, names.NETWORK_INTERNET}
 )
-_GROUPS = frozenset({"Retry", "Pod"})
+_NEEDED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9]*)\.")
+"""Names in a DAG entry's `depends`."""
 
 
 def observe(
-    workflows: Sequence[Workflow],
-    pods: Iterable[Pod],
-    plan: RunPlan,
-    *,
-    phases: Mapping[str, str] | None = None,
+    workflows: Sequence[Workflow], pods: Iterable[Pod], *, phases: Mapping[str, str] | None = None
 ) -> Observed:
     """What a run's workflows (its own, and its parts) and pods say.
 
@@ -40,24 +37,18 @@ def observe(
     """
     by_node = {pod.node_id: pod for pod in pods}
     nodes = [node for workflow in workflows for node in workflow.nodes]
-    builds = _builds(nodes)
-    users = _users_of_builds(plan)
     building: set[int] = set()
-    unbuilt: set[int] = set()
     details: dict[int, str] = {}
-    for (index, side), node in builds.items():
-        tasks = users.get((index, side), ())
-        if node.phase in BROKEN:
-            unbuilt.update(tasks)
-        elif not node.over:
+    waiting = _tasks_by_build(workflows)
+    for node in _whole_steps(nodes):
+        if node.template == names.BUILD and not node.over:
+            tasks = waiting.get(node.entry, ())
             building.update(tasks)
-            details.update(dict.fromkeys(tasks, _waiting("building its image", node, nodes, by_node)))
+            details.update(dict.fromkeys(tasks, _held_up("building its image", node, nodes, by_node)))
     details.update(_trials(nodes, by_node, phases or {}))
-    unbuilt.update(node.index for node in nodes if node.index is not None and node.phase == "Omitted")
     return Observed(
         details=details,
         building=frozenset(building),
-        unbuilt=frozenset(unbuilt),
         steps=tuple(_steps(nodes, by_node)),
         complete=all(workflow.knows_nodes for workflow in workflows),
     )
@@ -70,27 +61,34 @@ def trial_pods(pods: Iterable[Pod]) -> list[Pod]:
     ]
 
 
-def _builds(nodes: Iterable[Node]) -> dict[tuple[int, str], Node]:
-    """The node that stands for each build: the group of its tries, else its only pod."""
-    found: dict[tuple[int, str], Node] = {}
-    for node in nodes:
-        if node.template == names.BUILD and node.index is not None and node.type in _GROUPS:
-            key = (node.index, node.inputs.get("side", "agent"))
-            if node.type == "Retry" or key not in found:
-                found[key] = node
+def _tasks_by_build(workflows: Iterable[Workflow]) -> dict[str, set[int]]:
+    """Indexes of the tasks that wait for each build, by the name of its entry."""
+    found: dict[str, set[int]] = {}
+    for workflow in workflows:
+        entries = {str(each.get("name", "")): list(_entries(each)) for each in workflow.templates}
+        for tasks in entries.values():
+            builds = {str(task.get("name", "")) for task in tasks if task.get("template") == names.BUILD}
+            for task in tasks:
+                called = str(task.get("template", ""))
+                inside = entries.get(called, []) if called.startswith(names.CHUNK_PREFIX) else [task]
+                for build in builds.intersection(_NEEDED.findall(str(task.get("depends", "")))):
+                    found.setdefault(build, set()).update(_indexes(inside))
     return found
 
 
-def _users_of_builds(plan: RunPlan) -> dict[tuple[int, str], list[int]]:
-    """Tasks that wait for the build of an image, by the first task and side that use it."""
-    first: dict[str, tuple[int, str]] = {}
-    users: dict[tuple[int, str], list[int]] = {}
-    for task in planned_tasks(plan):
-        for side, image in task.images:
-            if image.kind == "build":
-                place = first.setdefault(image.key, (task.index, side))
-                users.setdefault(place, []).append(task.index)
-    return users
+def _entries(template: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    dag = template.get("dag")
+    listed = dag.get("tasks") if isinstance(dag, dict) else None
+    yield from (task for task in listed or () if isinstance(task, dict))
+
+
+def _indexes(tasks: Iterable[Mapping[str, Any]]) -> Iterator[int]:
+    for task in tasks:
+        if task.get("template") == names.BUILD:
+            continue
+        for each in (task.get("arguments") or {}).get("parameters") or ():
+            if each.get("name") == "index" and str(each.get("value", "")).isdecimal():
+                yield int(each["value"])
 
 
 def _trials(nodes: Iterable[Node], pods: Mapping[str, Pod], phases: Mapping[str, str]) -> dict[int, str]:
@@ -115,23 +113,27 @@ def _pending(node: Node, pod: Pod | None) -> str:
     return f"pending: {reason}" if reason else "pending"
 
 
-def _waiting(doing: str, group: Node, nodes: Iterable[Node], pods: Mapping[str, Pod]) -> str:
+def _held_up(doing: str, group: Node, nodes: Iterable[Node], pods: Mapping[str, Pod]) -> str:
+    """What is being done, and what its pod waits for if it does not run."""
     members = {group.id, *group.children}
     for node in nodes:
         if node.is_pod and node.id in members and not node.over and node.phase != "Running":
-            return f"{doing}: {_pending(node, pods.get(node.id))}"
+            pending = _pending(node, pods.get(node.id))
+            return f"{doing}: {pending}" if doing else pending.removeprefix("pending: ")
     return doing
 
 
-def _steps(nodes: Sequence[Node], pods: Mapping[str, Pod]) -> Iterable[Step]:
-    retried = {child for node in nodes if node.type == "Retry" for child in node.children}
-    for node in nodes:
-        if node.template not in _STEP_TEMPLATES or node.id in retried:
-            continue
-        name = names.MERGE if node.template == names.MERGE else node.entry
-        state = "failed" if node.phase in BROKEN else _STATES.get(node.phase, "pending")
-        detail = node.message if state == "failed" else ""
-        if state in ("pending", "running"):
-            waiting = _waiting("", node, nodes, pods)
-            detail = waiting.removeprefix(": ")
-        yield Step(name, state, detail)
+def _whole_steps(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Nodes that stand for a whole DAG entry: of one that is retried the group, not each try."""
+    tries = {child for node in nodes if node.type == "Retry" for child in node.children}
+    return (node for node in nodes if node.id not in tries)
+
+
+def _steps(nodes: Sequence[Node], pods: Mapping[str, Pod]) -> Iterator[Step]:
+    for node in _whole_steps(nodes):
+        if node.template in _STEP_TEMPLATES:
+            state = "failed" if node.phase in BROKEN else _STATES.get(node.phase, "pending")
+            detail = node.message if state == "failed" else ""
+            if state in ("pending", "running"):
+                detail = _held_up("", node, nodes, pods)
+            yield Step(names.MERGE if node.template == names.MERGE else node.entry, state, detail)

@@ -34,22 +34,51 @@ def replacing(target: Path) -> Iterator[Path]:
     """
     fresh: Path | None = None
     try:
-        # Resolved, because neither a link nor the current folder, by its name ".", can be renamed.
-        place = Path(os.path.realpath(target))
-        place.parent.mkdir(parents=True, exist_ok=True)
+        place = _place(target)
         fresh = Path(tempfile.mkdtemp(prefix=f".{place.name[:_NAME_PART]}-", dir=place.parent))
         yield fresh
         fresh.chmod(0o755)
         _swap(fresh, place)
     except OSError as error:
-        raise PlatformError(
-            "store_write_failed",
-            f"cannot write {target}: {error.strerror or error}",
-            _HINTS.get(error.errno or 0, "free some space or name another folder with -o"),
-        ) from error
+        raise _cannot_write(target, error) from error
     finally:
         if fresh is not None:
             shutil.rmtree(fresh, ignore_errors=True)
+
+
+@contextmanager
+def resuming(target: Path) -> Iterator[Path]:
+    """Like `replacing`, but a folder that was not filled stays beside the target, and the next call gets it
+    with what is in it.
+
+    Raises PlatformError `store_write_failed` as `replacing`.
+    """
+    try:
+        place = _place(target)
+        partial = place.with_name(f".{place.name[:_NAME_PART]}.partial")
+        partial.mkdir(exist_ok=True)
+        yield partial
+        _swap(partial, place)
+        # What was there before the swap.
+        shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+
+
+def _place(target: Path) -> Path:
+    """The folder itself, below one that is there."""
+    # Resolved, because neither a link nor the current folder, by its name ".", can be renamed.
+    place = Path(os.path.realpath(target))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _cannot_write(target: Path, error: OSError) -> PlatformError:
+    return PlatformError(
+        "store_write_failed",
+        f"cannot write {target}: {error.strerror or error}",
+        _HINTS.get(error.errno or 0, "free some space or name another folder with -o"),
+    )
 
 
 def _swap(fresh: Path, target: Path) -> None:
