@@ -45,6 +45,11 @@ def pod(cluster: Cluster, namespace: str, name: str, script: str, **spec: Any) -
     }
 
 
+def connect(host: str, port: str) -> str:
+    """A shell command that succeeds when the port can be connected to."""
+    return f"nc -w 2 {host} {port} < /dev/null"
+
+
 def wait(condition: Callable[[], bool], *, seconds: float = SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -91,12 +96,12 @@ def test_names_of_services_resolve(cluster: Cluster, namespace: str) -> None:
 
 def test_services_are_reached_by_name(cluster: Cluster, namespace: str) -> None:
     # The short name needs the search domains of the pod's own resolv.conf, the address kube-proxy.
-    run_to_end(cluster, namespace, "reach", "nc -z -w 5 kubernetes.default 443")
+    run_to_end(cluster, namespace, "reach", connect("kubernetes.default", "443"))
 
 
 def test_store_and_registry_are_reached_from_pods(cluster: Cluster, namespace: str) -> None:
     ports = [cluster.store_endpoint.removeprefix("http://"), cluster.registry, cluster.private_registry]
-    script = " && ".join(f"nc -z -w 5 {place.replace(':', ' ')}" for place in ports)
+    script = " && ".join(connect(*place.split(":")) for place in ports)
     run_to_end(cluster, namespace, "ports", script)
 
 
@@ -111,9 +116,8 @@ def test_network_policy_is_enforced(cluster: Cluster, namespace: str) -> None:
     address = cluster.get("pod", "server", "--namespace", namespace)["status"]["podIP"]
 
     def connects() -> bool:
-        return succeeds(
-            cluster, "exec", "client", "--namespace", namespace, "--", "nc", "-z", "-w", "1", address, "8080"
-        )
+        command = ["sh", "-c", connect(address, "8080")]
+        return succeeds(cluster, "exec", "client", "--namespace", namespace, "--", *command)
 
     wait(connects)
     cluster.create(
