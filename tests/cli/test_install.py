@@ -11,7 +11,7 @@ import yaml
 from tests.cli.conftest import Command
 from tests.install.conftest import PLATFORM
 from tests.support import api_server
-from tests.support.api_server import ApiServer
+from tests.support.whole_api import WholeApi
 
 DOCUMENT = "install-document-1"
 NAMESPACE = "/api/v1/namespaces/evals"
@@ -25,8 +25,8 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
-    with api_server.running() as server:
+def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WholeApi]:
+    with api_server.running(WholeApi()) as server:
         monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path, namespace="other")))
         yield server
 
@@ -59,7 +59,7 @@ def test_it_writes_a_file(argo_harbor: Command, file: Path, tmp_path: Path) -> N
 
 
 def test_apply_then_diff_then_uninstall(
-    argo_harbor: Command, file: Path, api: ApiServer, tmp_path: Path
+    argo_harbor: Command, file: Path, api: WholeApi, tmp_path: Path
 ) -> None:
     for name in ("access", "secret"):
         (tmp_path / name).write_text(f"{name}-value")
@@ -73,7 +73,7 @@ def test_apply_then_diff_then_uninstall(
     assert done.status == 0
     assert "Secret/argo-harbor-store" in done.stdout
     assert "-value" not in done.stdout + done.stderr
-    assert "Next: argo-harbor doctor --context test --namespace evals" in done.stdout
+    assert "Next: argo-harbor doctor --context double --namespace evals" in done.stdout
     same = argo_harbor("install", "--platform", file, "--diff", *keys)
     assert same.status == 0
     assert same.stdout == ""
@@ -89,14 +89,14 @@ def test_apply_then_diff_then_uninstall(
     assert not api.objects
 
 
-def test_apply_as_a_document(argo_harbor: Command, file: Path, api: ApiServer) -> None:
+def test_apply_as_a_document(argo_harbor: Command, file: Path, api: WholeApi) -> None:
     document = argo_harbor("install", "--platform", file, "--apply", "--json").json(DOCUMENT)
-    assert (document["action"], document["context"], document["namespace"]) == ("apply", "test", "evals")
+    assert (document["action"], document["context"], document["namespace"]) == ("apply", "double", "evals")
     assert {each["change"] for each in document["objects"]} == {"create"}
 
 
 def test_removing_asks_and_does_nothing_without_an_answer(
-    argo_harbor: Command, file: Path, api: ApiServer, monkeypatch: pytest.MonkeyPatch
+    argo_harbor: Command, file: Path, api: WholeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     argo_harbor("install", "--platform", file, "--apply")
     before = dict(api.objects)
@@ -119,10 +119,10 @@ def _says_no(question: str, *, abort: bool, err: bool) -> bool:
 
 
 def test_a_namespace_with_workflows_stays_and_says_why(
-    argo_harbor: Command, file: Path, api: ApiServer
+    argo_harbor: Command, file: Path, api: WholeApi
 ) -> None:
     argo_harbor("install", "--platform", file, "--apply")
-    api.put("/apis/argoproj.io/v1alpha1/namespaces/evals/workflows/run-1")
+    api.hold("/apis/argoproj.io/v1alpha1/namespaces/evals/workflows/run-1")
     done = argo_harbor("install", "--uninstall", "--namespace", "evals", "--yes")
     assert "stays: it holds workflows/run-1" in done.stderr
     document = argo_harbor("install", "--uninstall", "--namespace", "evals", "--yes", "--json").json(DOCUMENT)
@@ -130,7 +130,7 @@ def test_a_namespace_with_workflows_stays_and_says_why(
     assert document["objects"] == []
 
 
-def test_discover_begins_a_platform_file(argo_harbor: Command, api: ApiServer, tmp_path: Path) -> None:
+def test_discover_begins_a_platform_file(argo_harbor: Command, api: WholeApi, tmp_path: Path) -> None:
     out = tmp_path / "found.toml"
     assert argo_harbor("install", "--discover", "--namespace", "evals", "-o", out).status == 0
     assert 'namespace = "evals"' in out.read_text()

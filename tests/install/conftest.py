@@ -10,7 +10,7 @@ import pytest
 from argo_harbor.cluster.client import Cluster
 from argo_harbor.cluster.connect import connect
 from tests.support import api_server
-from tests.support.api_server import ApiServer
+from tests.support.whole_api import WholeApi
 
 PLATFORM = """\
 # Our cluster
@@ -38,12 +38,12 @@ def platform_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
-    with api_server.running() as server:
+def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WholeApi]:
+    with api_server.running(WholeApi()) as server:
         monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path)))
         yield server
 
 
 @pytest.fixture
-def cluster(api: ApiServer) -> Cluster:
+def cluster(api: WholeApi) -> Cluster:
     return connect(namespace="evals")

@@ -10,7 +10,7 @@ from argo_harbor.install.changes import apply, own_namespace, unified
 from argo_harbor.install.manifests import Settings, StoreCredentials, manifests
 from argo_harbor.model.platform import Platform, StoreSettings
 from argo_harbor.workflow import names
-from tests.support.api_server import ApiServer
+from tests.support.whole_api import WholeApi
 
 PLATFORM = Platform(namespace="evals", store=StoreSettings(endpoint="http://store.example:9000"))
 SETTINGS = Settings(PLATFORM, "first = 1\nsecond = 2\n", {"closed": 'name = "closed"\n'})
@@ -21,7 +21,7 @@ def objects(settings: Settings = SETTINGS, **options: bool) -> list[dict]:
     return manifests(settings, **options)
 
 
-def test_a_second_time_changes_nothing(api: ApiServer, cluster: Cluster) -> None:
+def test_a_second_time_changes_nothing(api: WholeApi, cluster: Cluster) -> None:
     first = apply(cluster, objects(), dry_run=False)
     assert {change.what for change in first} == {"create"}
     assert f"{NAMESPACE}/serviceaccounts/{names.TRIAL_ACCOUNT}" in api.objects
@@ -30,13 +30,13 @@ def test_a_second_time_changes_nothing(api: ApiServer, cluster: Cluster) -> None
     assert all(not unified(change) for change in second)
 
 
-def test_a_dry_run_changes_nothing_even_where_there_is_no_namespace(api: ApiServer, cluster: Cluster) -> None:
+def test_a_dry_run_changes_nothing_even_where_there_is_no_namespace(api: WholeApi, cluster: Cluster) -> None:
     changes = apply(cluster, objects(), dry_run=True)
     assert {change.what for change in changes} == {"create"}
     assert api.objects == {}
 
 
-def test_a_diff_shows_the_lines_of_a_file_that_change(api: ApiServer, cluster: Cluster) -> None:
+def test_a_diff_shows_the_lines_of_a_file_that_change(api: WholeApi, cluster: Cluster) -> None:
     apply(cluster, objects(), dry_run=False)
     other = SETTINGS._replace(platform_text="first = 1\nsecond = 3\n")
     changes = apply(cluster, objects(other), dry_run=True)
@@ -49,7 +49,7 @@ def test_a_diff_shows_the_lines_of_a_file_that_change(api: ApiServer, cluster: C
     assert lines[0] == f"--- ConfigMap/{names.PLATFORM_CONFIGMAP} (cluster)"
 
 
-def test_values_of_secrets_are_in_no_diff(api: ApiServer, cluster: Cluster) -> None:
+def test_values_of_secrets_are_in_no_diff(api: WholeApi, cluster: Cluster) -> None:
     def with_key(key: str) -> list[dict]:
         return objects(SETTINGS._replace(credentials=StoreCredentials("access", key)))
 
@@ -62,7 +62,7 @@ def test_values_of_secrets_are_in_no_diff(api: ApiServer, cluster: Cluster) -> N
         assert value not in text
 
 
-def test_every_refusal_is_told_and_the_rest_is_applied(api: ApiServer, cluster: Cluster) -> None:
+def test_every_refusal_is_told_and_the_rest_is_applied(api: WholeApi, cluster: Cluster) -> None:
     roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/evals/roles"
     api.refusals[f"PATCH {roles}"] = (403, "you may not grant that")
     with pytest.raises(PlatformError) as caught:
@@ -83,7 +83,7 @@ def test_every_refusal_is_told_and_the_rest_is_applied(api: ApiServer, cluster: 
 
 
 def test_a_server_that_fails_is_asked_no_further(
-    api: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: WholeApi, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("argo_harbor.cluster.client.time.sleep", lambda seconds: None)
     api.refusals["PATCH /api/v1"] = (500, "etcd is gone")
@@ -101,7 +101,7 @@ def test_a_server_that_fails_is_asked_no_further(
         (422, "spec is wrong", ""),
     ],
 )
-def test_what_helps(api: ApiServer, cluster: Cluster, status: int, message: str, hint: str) -> None:
+def test_what_helps(api: WholeApi, cluster: Cluster, status: int, message: str, hint: str) -> None:
     api.refusals[f"PATCH {NAMESPACE}/secrets"] = (status, message)
     with pytest.raises(PlatformError) as caught:
         apply(cluster, objects(), dry_run=False)
@@ -109,9 +109,9 @@ def test_what_helps(api: ApiServer, cluster: Cluster, status: int, message: str,
     assert message in str(caught.value.items[0])
 
 
-def test_whose_the_namespace_is(api: ApiServer, cluster: Cluster) -> None:
+def test_whose_the_namespace_is(api: WholeApi, cluster: Cluster) -> None:
     assert own_namespace(cluster, "evals")
-    api.put(NAMESPACE)
+    api.hold(NAMESPACE)
     assert not own_namespace(cluster, "evals")
     apply(cluster, objects(own_namespace=False), dry_run=False)
     assert not own_namespace(cluster, "evals")
@@ -120,7 +120,7 @@ def test_whose_the_namespace_is(api: ApiServer, cluster: Cluster) -> None:
     assert own_namespace(cluster, "evals")
 
 
-def test_a_namespace_that_may_not_be_seen(api: ApiServer, cluster: Cluster) -> None:
+def test_a_namespace_that_may_not_be_seen(api: WholeApi, cluster: Cluster) -> None:
     api.refusals[f"GET {NAMESPACE}"] = (403, "forbidden")
     with pytest.raises(PlatformError) as caught:
         own_namespace(cluster, "evals")

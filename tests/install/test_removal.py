@@ -12,7 +12,7 @@ from argo_harbor.install.changes import apply, own_namespace
 from argo_harbor.install.manifests import Settings, manifests
 from argo_harbor.install.removal import plan_removal, remove
 from argo_harbor.model.platform import Platform, StoreSettings
-from tests.support.api_server import ApiServer
+from tests.support.whole_api import WholeApi
 
 SETTINGS = Settings(
     Platform(namespace="evals", store=StoreSettings(endpoint="http://store.example:9000")), "", {}
@@ -21,15 +21,15 @@ NAMESPACE = "/api/v1/namespaces/evals"
 
 
 @pytest.fixture
-def installed(api: ApiServer, cluster: Cluster) -> ApiServer:
+def installed(api: WholeApi, cluster: Cluster) -> WholeApi:
     apply(cluster, manifests(SETTINGS, own_namespace=own_namespace(cluster, "evals")), dry_run=False)
-    api.put(f"{NAMESPACE}/configmaps/kube-root-ca.crt")
-    api.put(f"{NAMESPACE}/serviceaccounts/default")
-    api.put(f"{NAMESPACE}/events/passing")
+    api.hold(f"{NAMESPACE}/configmaps/kube-root-ca.crt")
+    api.hold(f"{NAMESPACE}/serviceaccounts/default")
+    api.hold(f"{NAMESPACE}/events/passing")
     return api
 
 
-def test_everything_goes_with_a_namespace_of_our_own(installed: ApiServer, cluster: Cluster) -> None:
+def test_everything_goes_with_a_namespace_of_our_own(installed: WholeApi, cluster: Cluster) -> None:
     removal = plan_removal(cluster, "evals")
     assert removal.namespace
     assert not removal.kept_because
@@ -53,9 +53,9 @@ def test_everything_goes_with_a_namespace_of_our_own(installed: ApiServer, clust
     ],
 )
 def test_a_namespace_with_anything_else_stays(
-    installed: ApiServer, cluster: Cluster, path: str, content: dict[str, Any]
+    installed: WholeApi, cluster: Cluster, path: str, content: dict[str, Any]
 ) -> None:
-    installed.put(path, **content)
+    installed.hold(path, **content)
     removal = plan_removal(cluster, "evals")
     assert not removal.namespace
     plural, name = path.split("/")[-2:]
@@ -65,16 +65,16 @@ def test_a_namespace_with_anything_else_stays(
     assert installed.names(f"{NAMESPACE}/serviceaccounts") == {"default"}
 
 
-def test_a_token_of_the_default_account_is_nobodys(installed: ApiServer, cluster: Cluster) -> None:
-    installed.put(
+def test_a_token_of_the_default_account_is_nobodys(installed: WholeApi, cluster: Cluster) -> None:
+    installed.hold(
         f"{NAMESPACE}/secrets/default-token",
         metadata={"annotations": {"kubernetes.io/service-account.name": "default"}},
     )
     assert plan_removal(cluster, "evals").namespace
 
 
-def test_a_namespace_that_was_there_before_stays(api: ApiServer, cluster: Cluster) -> None:
-    api.put(NAMESPACE)
+def test_a_namespace_that_was_there_before_stays(api: WholeApi, cluster: Cluster) -> None:
+    api.hold(NAMESPACE)
     apply(cluster, manifests(SETTINGS, own_namespace=own_namespace(cluster, "evals")), dry_run=False)
     removal = plan_removal(cluster, "evals")
     assert removal.objects
@@ -84,20 +84,20 @@ def test_a_namespace_that_was_there_before_stays(api: ApiServer, cluster: Cluste
     assert [path for path in api.objects if path.startswith(NAMESPACE)] == [NAMESPACE]
 
 
-def test_many_foreign_things_are_counted(installed: ApiServer, cluster: Cluster) -> None:
+def test_many_foreign_things_are_counted(installed: WholeApi, cluster: Cluster) -> None:
     for number in range(8):
-        installed.put(f"{NAMESPACE}/pods/p{number}")
+        installed.hold(f"{NAMESPACE}/pods/p{number}")
     assert plan_removal(cluster, "evals").kept_because.endswith("and 3 more")
 
 
-def test_what_is_gone_meanwhile_is_no_error(installed: ApiServer, cluster: Cluster) -> None:
+def test_what_is_gone_meanwhile_is_no_error(installed: WholeApi, cluster: Cluster) -> None:
     removal = plan_removal(cluster, "evals")
     installed.objects.clear()
     remove(cluster, "evals", removal)
 
 
 @pytest.mark.parametrize("what", ["GET /apis/rbac", "DELETE /apis/rbac"])
-def test_without_the_rights(installed: ApiServer, cluster: Cluster, what: str) -> None:
+def test_without_the_rights(installed: WholeApi, cluster: Cluster, what: str) -> None:
     installed.refusals[what] = (403, "forbidden")
     with pytest.raises(PlatformError) as caught:
         remove(cluster, "evals", plan_removal(cluster, "evals"))

@@ -57,6 +57,8 @@ class ApiServer:
     hang: threading.Event = field(default_factory=threading.Event)
     """Set at the end: requests that a test lets hang wait for it."""
     hanging: bool = False
+    date: str = ""
+    """The ``Date`` header; the machine's own clock when empty."""
 
     def put(self, path: str, body: Json) -> Json:
         """Store an object as it is, with a uid if it has none."""
@@ -160,19 +162,21 @@ class ApiServer:
 
 
 @contextmanager
-def running() -> Iterator[ApiServer]:
+def running[Double: ApiServer](double: Double) -> Iterator[Double]:
     """Serve until the block ends."""
-    double = ApiServer()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # In one piece: a second small packet would wait for the first one's confirmation, 40 ms.
+        wbufsize = 1 << 16
 
         def _serve(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length)) if length else None
             status, answer = double.answer(self.command, self.path, body)
             data = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
-            self.send_response(status)
+            self.send_response_only(status)
+            self.send_header("Date", double.date or self.date_time_string())
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()

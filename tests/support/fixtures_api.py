@@ -14,6 +14,6 @@ from tests.support.api_server import ApiServer
 @pytest.fixture
 def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
     """The server, with `KUBECONFIG` naming it."""
-    with api_server.running() as double:
+    with api_server.running(ApiServer()) as double:
         monkeypatch.setenv("KUBECONFIG", str(double.write_kubeconfig(tmp_path / "kubeconfig")))
         yield double
