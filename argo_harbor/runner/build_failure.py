@@ -18,7 +18,10 @@ _PULL = re.compile(
     r"\[internal\] load metadata for (?P<image>\S+)|(?:\[.*\] )?FROM (?P<base>\S+)|resolve image config for "
     r"(?:docker-image://)?(?P<frontend>\S+)|docker-image://(?P<source>\S+)"
 )
-_PUSH = re.compile(r"exporting to image")
+# No step has the push's error: only the client's last line does.
+_PUSH = re.compile(r"failed to push (?P<image>\S+): (?P<error>.+)")
+_PLACE = re.compile(r"^(?P<file>\S*Dockerfile:\d+)$", re.MULTILINE)
+_MARKED = re.compile(r"^ *\d+ \| >>> (?P<text>.*)$", re.MULTILINE)
 _CACHE = re.compile(r"(?:importing cache manifest|exporting cache)")
 _CANCELLED = re.compile(r"context canceled|Canceled: ", re.IGNORECASE)
 _UNAUTHORIZED = re.compile(
@@ -35,6 +38,9 @@ _NETWORK = re.compile(
 )
 # The client's words when the daemon is gone: killed for memory, or never up.
 _DAEMON = re.compile(r"code = Unavailable|connection error|closing transport|listing workers|socket|\bEOF\b")
+
+
+_MAX_STEP = 1000
 
 
 class BuildFailure(NamedTuple):
@@ -58,20 +64,29 @@ def explain(failed: Sequence[Step], said: str, *, reference: str, mirror: str = 
 
     `reference` is the image that was to be pushed, `mirror` what stands in for Docker Hub.
     """
+    if push := _PUSH.search(said):
+        return _of_transfer("push", push["error"], reference, "", pushed=True)
+    where = _instruction(said)
     for step in failed:
         if _CANCELLED.search(step.error) or _CACHE.match(step.name):
             continue
         if pull := _PULL.match(step.name):
-            image = next(name for name in pull.groups() if name)
-            return _of_transfer(step, image.removeprefix("docker-image://"), mirror, pushed=False)
-        if _PUSH.match(step.name):
-            return _of_transfer(step, reference, "", pushed=True)
-        return BuildFailure("image_build_failed", step.name, _message(step, said))
-    again = bool(_DAEMON.search(said))
-    return BuildFailure("image_build_failed", "", said.strip() or "BuildKit gave no reason", again)
+            image = next(name for name in pull.groups() if name).removeprefix("docker-image://")
+            return _of_transfer(where or step.name, step.error, image, mirror, pushed=False)
+        output = "\n".join(filter(None, (*step.tail, step.error)))
+        return BuildFailure("image_build_failed", where or step.name, output)
+    again = bool(_DAEMON.search(said)) and not where
+    last = said.strip().rpartition("\n")[2] if where else said.strip()
+    return BuildFailure("image_build_failed", where, last or "BuildKit gave no reason", again)
 
 
-def _of_transfer(step: Step, image: str, mirror: str, *, pushed: bool) -> BuildFailure:
+def _instruction(said: str) -> str:
+    """The failing instruction as the client marks it: `Dockerfile:2: RUN false`; empty when it does not."""
+    place, marked = _PLACE.search(said), [line.strip() for line in _MARKED.findall(said)]
+    return f"{place['file']}: {' '.join(marked)}"[:_MAX_STEP] if place and marked else ""
+
+
+def _of_transfer(step: str, error: str, image: str, mirror: str, *, pushed: bool) -> BuildFailure:
     try:
         name = parse_image(image)
         registry = mirror.partition("/")[0] if mirror and name.registry == DOCKER_HUB else name.registry
@@ -81,14 +96,10 @@ def _of_transfer(step: Step, image: str, mirror: str, *, pushed: bool) -> BuildF
     code, again = "image_build_failed", False
     # In this order: a server of tokens that does not answer ends in "failed to authorize", and a refusal says
     # "does not exist" as well.
-    if _NETWORK.search(step.error):
+    if _NETWORK.search(error):
         code, again = "registry_unreachable", True
-    elif _UNAUTHORIZED.search(step.error):
+    elif _UNAUTHORIZED.search(error):
         code = "registry_unauthorized"
-    elif not pushed and _NOT_FOUND.search(step.error):
+    elif not pushed and _NOT_FOUND.search(error):
         code = "base_image_not_found"
-    return BuildFailure(code, step.name, step.error, again, pushed, registry, full)
-
-
-def _message(step: Step, said: str) -> str:
-    return "\n".join(filter(None, (*step.tail, step.error))) or said.strip()
+    return BuildFailure(code, step, error, again, pushed, registry, full)

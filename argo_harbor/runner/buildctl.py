@@ -102,7 +102,8 @@ def run(
         stderr=subprocess.PIPE,
     )
     try:
-        _follow(process, on_event, said, stop)
+        if not _follow(process, on_event, said, stop):
+            _end(process)
         return Ended(process.wait(), "\n".join(said))
     finally:
         _end(process)
@@ -113,8 +114,8 @@ def _follow(
     on_event: Callable[[Event], None],
     said: deque[str],
     stop: Callable[[], bool],
-) -> None:
-    """Read events until the client closes its output, or the build shall stop."""
+) -> bool:
+    """Read events. True when the client has closed its output, False when the build shall stop."""
     pipe = process.stderr
     if pipe is None:
         raise ValueError("the client's output is not connected")
@@ -131,7 +132,8 @@ def _follow(
             for line in whole:
                 _take(line, on_event, said)
             if not piece:
-                return
+                return True
+    return False
 
 
 def _take(line: bytes, on_event: Callable[[Event], None], said: deque[str]) -> None:
