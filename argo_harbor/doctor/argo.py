@@ -43,7 +43,9 @@ def workflow(visit: Visit, platform: Platform) -> list[Result]:
     while True:
         status = visit.cluster.get(visit.path("workflows", name)).get("status") or {}
         unseen = not status.get("phase") and time.monotonic() - began > _UNSEEN_SECONDS
-        if status.get("phase") in _ENDED or unseen or not visit.wait():
+        nodes = _nodes(status)
+        made = {pod.name: pod for pod in visit.pods().values() if pod.workflow == name}
+        if _decided(nodes, made) or status.get("phase") in _ENDED or unseen or not visit.wait():
             break
     if not status.get("phase"):
         cure = "see that the workflow-controller runs, and manages this namespace"
@@ -51,10 +53,19 @@ def workflow(visit: Visit, platform: Platform) -> list[Result]:
             failed(CONTROLLER, "no controller takes up a workflow", cure),
             *(skipped(step, "no controller starts it") for step in _STEPS.values()),
         ]
-    made = {pod.name: pod for pod in visit.pods().values() if pod.workflow == name}
-    nodes = _nodes(status)
-    steps = [_step(visit, line, nodes.get(step), made) for step, line in _STEPS.items()]
+    steps = [
+        _step(visit, line, nodes.get(step), made, image=platform.images.runner)
+        for step, line in _STEPS.items()
+    ]
     return [_controller(made), *steps]
+
+
+def _decided(nodes: Mapping[str, Mapping[str, Any]], made: Mapping[str, Pod]) -> bool:
+    """Whether every step has ended, or cannot begin for want of an image."""
+    stuck = {pod.node_id for pod in made.values() if pod.pull_errors()}
+    return len(nodes) == len(_STEPS) and all(
+        node.get("phase") in _ENDED or node.get("id") in stuck for node in nodes.values()
+    )
 
 
 def _controller(made: Mapping[str, Pod]) -> Result:
@@ -76,7 +87,10 @@ def _controller(made: Mapping[str, Pod]) -> Result:
     return ok(CONTROLLER, f"takes up workflows here; {told}")
 
 
-def _step(visit: Visit, line: str, node: Mapping[str, Any] | None, made: Mapping[str, Pod]) -> Result:
+def _step(
+    visit: Visit, line: str, node: Mapping[str, Any] | None, made: Mapping[str, Pod], *, image: str
+) -> Result:
+    """The line of one step; `image` is the runner's."""
     if node is None:
         return failed(line, "the controller has not started it", "see the workflow-controller's log")
     phase, said = str(node.get("phase") or ""), str(node.get("message") or "")
@@ -89,7 +103,10 @@ def _step(visit: Visit, line: str, node: Mapping[str, Any] | None, made: Mapping
     if pod is None:
         return failed(line, f"is {phase}: {said or 'it has no pod'}", "see the workflow-controller's log")
     for problem in pod.pull_errors():
-        return pods.pull_failure(line, problem)
+        # The runner's image has a line of its own; what else is in the pod is Argo's executor.
+        if problem.image != image:
+            return pods.pull_failure(line, problem)._replace(hint="set the controller's --executor-image")
+        return pods.no_answer(line, visit, pod)
     waits = visit.warning_about(pod.name) or pod.waits_for()
     if not waits and pod.phase in ("Running", "Succeeded"):
         told = f"its pod is {pod.phase}, and the controller has not heard of its end"

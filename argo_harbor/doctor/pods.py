@@ -8,7 +8,7 @@ from typing import Any
 
 from argo_harbor.cluster.client import Json
 from argo_harbor.cluster.pods import Pod, PullError
-from argo_harbor.doctor.result import Result, failed
+from argo_harbor.doctor.result import Result, failed, skipped
 from argo_harbor.doctor.visit import Visit
 from argo_harbor.model.platform import Platform
 from argo_harbor.workflow.pods import unprivileged
@@ -65,8 +65,8 @@ def no_answer(name: str, visit: Visit, pod: Pod | None) -> Result:
     """Why a probe pod said nothing, as the line of the check that needed it."""
     if pod is None:
         return failed(name, "the probe pod did not come to be", f"see events in {visit.cluster.namespace}")
-    for problem in pod.pull_errors():
-        return pull_failure(name, problem)
+    if pod.pull_errors():
+        return skipped(name, "needs the runner's image, which the node does not get", "see `image runner`")
     terminated = dict(states(pod)).get(MAIN, {}).get("terminated")
     if terminated:
         return _ended_badly(name, terminated)
@@ -85,7 +85,9 @@ def pull_failure(name: str, problem: PullError) -> Result:
         if problem.unauthorized
         else "push it there, or correct its reference in [images] of the platform file"
     )
-    return failed(name, f"{problem.image}: {problem.message or problem.reason}", cure)
+    # Container runtimes wrap the cause in one "failed to …" after another.
+    _, found, cause = (problem.message or problem.reason).rpartition("failed to ")
+    return failed(name, f"{problem.image}: {found}{cause}", cure)
 
 
 def states(pod: Pod) -> Iterator[tuple[str, Mapping[str, Any]]]:
