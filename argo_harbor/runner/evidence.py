@@ -5,8 +5,10 @@ Only regular files, and none of the secrets that the run was granted.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
+import re
 import stat
 import tarfile
 from collections.abc import Iterator, Sequence
@@ -21,6 +23,9 @@ PARALLEL = 8
 """Uploads at once: a trial's files are small and many."""
 MAX_PART = 200
 """Bytes of one part of a stored path; a longer name is cut, so that every store takes it."""
+MAX_PATH = 600
+"""Bytes of a whole path: an S3 key has at most 1,024, and a run's folder comes before it."""
+_ESCAPED = re.compile(r"%[0-9A-F]{2}")
 _PLAIN = " !#$&'()+,-.:;=@[]^_{}~"
 
 
@@ -123,16 +128,20 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _joined(path: Path) -> str:
-    return "/".join(_part(part) for part in path.parts)
+    return _cut("/".join(_part(part) for part in path.parts), MAX_PATH)
 
 
 def _part(name: str) -> str:
+    """Of two names never the same: else a file could come to lie where another path needs a folder."""
     if name in (".", ".."):
         return quote_from_bytes(os.fsencode(name), safe="").replace(".", "%2E")
-    encoded = name if name.isprintable() and "\\" not in name else _escape(name)
-    raw = encoded.encode()
-    return encoded if len(raw) <= MAX_PART else raw[:MAX_PART].decode(errors="ignore")
+    plain = name.isprintable() and "\\" not in name and not _ESCAPED.search(name)
+    return _cut(name if plain else quote_from_bytes(os.fsencode(name), safe=_PLAIN), MAX_PART)
 
 
-def _escape(name: str) -> str:
-    return quote_from_bytes(os.fsencode(name), safe=_PLAIN)
+def _cut(text: str, size: int) -> str:
+    """At most about `size` bytes, the last of them from the digest of what was cut."""
+    raw = text.encode()
+    if len(raw) <= size:
+        return text
+    return f"{raw[: size - 17].decode(errors='ignore')}~{hashlib.sha256(raw).hexdigest()[:16]}"

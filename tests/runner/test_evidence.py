@@ -8,12 +8,11 @@ from pathlib import Path
 from argo_harbor.bundle.trust import is_safe_path
 from argo_harbor.runner import evidence
 from argo_harbor.runner.evidence import Uploads
+from argo_harbor.store.base import Store
 from argo_harbor.store.directory import DirectoryStore
 
 
-def upload(
-    store: DirectoryStore, folder: Path, prefix: str, secrets: tuple[str, ...] = ()
-) -> tuple[str, ...]:
+def upload(store: Store, folder: Path, prefix: str, secrets: tuple[str, ...] = ()) -> tuple[str, ...]:
     uploads = Uploads(store, prefix, secrets)
     uploads.add(folder)
     return uploads.names
@@ -52,6 +51,31 @@ def test_names_that_become_one_stay_apart(tmp_path: Path) -> None:
         (folder / ("n" * 220 + tail)).write_text(tail)
     store = DirectoryStore(tmp_path / "store")
     stored = upload(store, folder, "t/")
+    assert sorted(store.get(f"t/{name}") for name in stored) == [b"a", b"b"]
+
+
+def test_no_file_comes_to_lie_where_another_path_needs_a_folder(store: Store, tmp_path: Path) -> None:
+    """A sandbox that chose its names so would otherwise lose its trial to a fault of the store."""
+    folder = tmp_path / "trial"
+    folder.mkdir()
+    for first, second in ((b"\xff", b"%FF"), (b"n" * 201, b"n" * 202), (b"%FF%41", b"%FFA")):
+        Path(os.fsdecode(os.path.join(os.fsencode(folder), first))).write_bytes(first)
+        below = Path(os.fsdecode(os.path.join(os.fsencode(folder), second)))
+        below.mkdir()
+        (below / "file").write_bytes(second)
+    stored = upload(store, folder, "t/")
+    assert len({store.get(f"t/{name}") for name in stored}) == 6
+
+
+def test_a_path_is_no_longer_than_a_store_takes(store: Store, tmp_path: Path) -> None:
+    deep = tmp_path / "trial"
+    for number in range(12):
+        deep = deep / f"{number}{'ü' * 90}"
+    deep.mkdir(parents=True)
+    for name in ("a", "b"):
+        (deep / name).write_text(name)
+    stored = upload(store, tmp_path / "trial", "t/")
+    assert [len(name.encode()) <= evidence.MAX_PATH for name in stored] == [True, True]
     assert sorted(store.get(f"t/{name}") for name in stored) == [b"a", b"b"]
 
 

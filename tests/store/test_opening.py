@@ -15,8 +15,9 @@ from argo_harbor.store.directory import DirectoryStore
 from argo_harbor.store.opening import open_store
 from argo_harbor.store.patience import FOR_PEOPLE, FOR_PODS
 from argo_harbor.store.s3 import S3Store
+from tests.support import s3server
 from tests.support.s3server import S3Server
-from tests.support.stores import QUICK
+from tests.support.stores import QUICK, open_s3
 
 GIVEN = Credentials("given-access", "given-secret")
 
@@ -234,3 +235,12 @@ def test_a_server_that_is_not_there_is_named(endpoint: str, cause: str) -> None:
         store.get("k")
     assert endpoint in caught.value.message
     assert "ARGO_HARBOR_STORE_ENDPOINT" in caught.value.hint
+
+
+@pytest.mark.services
+def test_a_server_in_another_region_is_asked_again(s3_server: S3Server, tmp_path: Path) -> None:
+    with s3server.running(tmp_path, region="eu-south-7") as elsewhere:
+        store = open_s3(elsewhere)
+        store.put("k", b"1")
+        assert store.get("k") == b"1"
+        assert [entry.key for entry in open_s3(elsewhere, root="empty").list("")] == []

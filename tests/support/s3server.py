@@ -1,7 +1,6 @@
 """A real S3 server on a loopback port, for tests of everything that reads or writes an object store.
 
-It is versitygw on a folder, built by :mod:`tests.support.gotools`. ``python -m tests.support.s3server build``
-prepares the program (exit status 3: no usable Go on this machine).
+It is versitygw on a folder, built by :mod:`tests.support.gotools`: three minutes the first time on a machine.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +16,6 @@ from pathlib import Path
 
 from tests.support import gotools
 
-EXIT_NO_GO = 3
 START_SECONDS = 20.0
 
 VERSITYGW = gotools.GoTool(
@@ -47,7 +44,9 @@ class S3Server:
 
 
 @contextmanager
-def running(folder: Path, *, bucket: str = "harbor", say: gotools.Say = print) -> Iterator[S3Server]:
+def running(
+    folder: Path, *, bucket: str = "harbor", region: str = "us-east-1", say: gotools.Say = print
+) -> Iterator[S3Server]:
     """Start a server whose data lies in ``folder`` and stop it when the block ends.
 
     Raises:
@@ -67,8 +66,8 @@ def running(folder: Path, *, bucket: str = "harbor", say: gotools.Say = print) -
                 str(program),
                 "--quiet",
                 "--keep-alive",
-                "--port",
-                f"{server.host}:{server.port}",
+                f"--region={region}",
+                f"--port={server.host}:{server.port}",
                 "posix",
                 str(data),
             ],
@@ -103,16 +102,3 @@ def _wait(process: subprocess.Popen[bytes], server: S3Server, log: Path) -> None
         except OSError:
             time.sleep(0.02)
     raise AssertionError(f"the S3 server does not listen: {log.read_text()}")
-
-
-def main() -> int:
-    try:
-        print(f"versitygw: {gotools.build(VERSITYGW, say=print)}")
-    except gotools.ToolUnavailable as reason:
-        print(f"versitygw is not available: {reason}", file=sys.stderr)
-        return EXIT_NO_GO
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
