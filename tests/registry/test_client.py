@@ -11,7 +11,7 @@ from argo_harbor.registry.client import Registries
 from argo_harbor.registry.credentials import Login
 from argo_harbor.registry.errors import RegistryError, Unauthorized, Unreachable
 from argo_harbor.registry.reference import ImageName, parse_image
-from tests.support.loopback import Registry
+from tests.support.registry_double import Registry
 
 DIGEST = f"sha256:{'ab' * 32}"
 
