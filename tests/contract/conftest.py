@@ -77,27 +77,32 @@ def sandbox(execd_program: Program, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
-def pod(_machine: None) -> Iterator[Namespace]:
-    """An empty pod's network, entered; everything outside is one hop away."""
-    with namespaces("pod", "outside") as (inner, outer):
-        connect(inner, outer, inside="10.77.0.2", outside="10.77.0.1", also=outside.ADDRESSES)
-        with inner.entered():
-            yield inner
+def _networks(_machine: None) -> Iterator[list[Namespace]]:
+    with namespaces("pod", "outside") as made:
+        connect(*made, also=outside.ADDRESSES)
+        with made[0].entered():
+            yield made
 
 
 @pytest.fixture
-def asked(pod: Namespace, tmp_path: Path) -> Iterator[Path]:
+def pod(_networks: list[Namespace]) -> Namespace:
+    """An empty pod's network, which the test is in; everything else is one hop away."""
+    return _networks[0]
+
+
+@pytest.fixture
+def world(_networks: list[Namespace]) -> Namespace:
+    """The network around the pod."""
+    return _networks[1]
+
+
+@pytest.fixture
+def asked(world: Namespace, tmp_path: Path) -> Iterator[Path]:
     """Hosts that answer outside the pod, and the file of the names that their resolver was asked for."""
     log = tmp_path / "asked"
     log.touch()
-    world = pod.name.removesuffix("pod") + "outside"
     command = [sys.executable, "-m", "tests.contract.outside", json.dumps(outside.RECORDS), str(log)]
-    process = subprocess.Popen(
-        ["ip", "netns", "exec", world, *command, *outside.ADDRESSES],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=gotools.REPOSITORY,
-    )
+    process = world.start([*command, *outside.ADDRESSES], stdout=subprocess.PIPE, cwd=gotools.REPOSITORY)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

@@ -1,4 +1,4 @@
-"""Just enough of DNS for a test to ask and to answer: one question, A records, UDP and TCP."""
+"""Just enough of DNS for a test to ask and to answer: one question, records of addresses, UDP and TCP."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def question(message: bytes) -> tuple[str, int]:
 
 
 def reply(query: bytes, code: int, addresses: Sequence[str]) -> bytes:
-    """What answers a query of one question with these IPv4 addresses."""
-    head = query[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, len(addresses), 0, 0)
+    """What answers a query of one question with those of the addresses that it asks for."""
     name, kind = question(query)
-    records = (
-        b"\xc0\x0c" + struct.pack(">HHIH", A, 1, TTL, 4) + socket.inet_aton(address) for address in addresses
-    )
+    family = socket.AF_INET6 if kind == AAAA else socket.AF_INET
+    raw = [socket.inet_pton(family, each) for each in addresses if (":" in each) == (kind == AAAA)]
+    head = query[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, len(raw), 0, 0)
+    records = (b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, TTL, len(each)) + each for each in raw)
     return head + _name(name) + struct.pack(">HH", kind, 1) + b"".join(records)
 
 
@@ -66,8 +66,9 @@ def _answer(message: bytes) -> Answer:
         at = _after_name(message, at)
         kind, _, _, length = struct.unpack(">HHIH", message[at : at + 10])
         at += 10 + length
-        if kind == A:
-            addresses.append(socket.inet_ntoa(message[at - 4 : at]))
+        if kind in (A, AAAA):
+            family = socket.AF_INET6 if kind == AAAA else socket.AF_INET
+            addresses.append(socket.inet_ntop(family, message[at - length : at]))
     return Answer(flags & 0xF, tuple(addresses))
 
 

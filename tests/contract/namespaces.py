@@ -84,7 +84,11 @@ def namespaces(*roles: str) -> Iterator[list[Namespace]]:
             each.remove()
 
 
-def connect(inner: Namespace, outer: Namespace, *, inside: str, outside: str, also: Sequence[str]) -> None:
+INSIDE = ("10.77.0.2/24", "2001:db8:77::2/64")
+OUTSIDE = ("10.77.0.1/24", "2001:db8:77::1/64")
+
+
+def connect(inner: Namespace, outer: Namespace, *, also: Sequence[str]) -> None:
     """Lay a cable between them; `outer` is the way to everything and has the addresses `also` too."""
     _ip(
         "link",
@@ -100,12 +104,19 @@ def connect(inner: Namespace, outer: Namespace, *, inside: str, outside: str, al
         "netns",
         outer.name,
     )
-    for each, address in ((inner, inside), (outer, outside)):
-        each.configure("addr", "add", f"{address}/24", "dev", "eth0")
+    for each, addresses in ((inner, INSIDE), (outer, OUTSIDE)):
         each.configure("link", "set", "eth0", "up")
+        for address in addresses:
+            each.configure("addr", "add", address, "dev", "eth0", *_at_once(address))
     for address in also:
-        outer.configure("addr", "add", f"{address}/32", "dev", "lo")
-    inner.configure("route", "add", "default", "via", outside)
+        outer.configure("addr", "add", address, "dev", "lo", *_at_once(address))
+    for address in OUTSIDE:
+        inner.configure("route", "add", "default", "via", address.partition("/")[0])
+
+
+def _at_once(address: str) -> list[str]:
+    """IPv6 would wait a second to see whether anybody else has the address."""
+    return ["nodad"] if ":" in address else []
 
 
 def _ip(*arguments: str) -> None:

@@ -22,27 +22,29 @@ OTHER = "203.0.113.8"
 THIRD = "203.0.113.9"
 HTTPS = 443
 DNS_OVER_TLS = 853
-ADDRESSES = (RESOLVER, ALLOWED, OTHER, THIRD)
+ALLOWED6 = "2001:db8::7"
+OTHER6 = "2001:db8::8"
+ADDRESSES = (RESOLVER, ALLOWED, OTHER, THIRD, ALLOWED6, OTHER6)
 RECORDS = {
-    "ok.example": ALLOWED,
-    "other.example": OTHER,
-    "zone.example": OTHER,
-    "a.zone.example": THIRD,
-    "b.a.zone.example": THIRD,
+    "ok.example": [ALLOWED, ALLOWED6],
+    "other.example": [OTHER, OTHER6],
+    "zone.example": [OTHER],
+    "a.zone.example": [THIRD],
+    "b.a.zone.example": [THIRD],
 }
 
 
 def main(arguments: Sequence[str]) -> None:
-    records: dict[str, str] = json.loads(arguments[0])
+    records: dict[str, list[str]] = json.loads(arguments[0])
     log = Path(arguments[1])
 
     def resolve(query: bytes) -> bytes:
-        name, kind = lookups.question(query)
+        name, _ = lookups.question(query)
         with log.open("a") as lines:
             lines.write(f"{name}\n")
         if name not in records:
             return lookups.reply(query, lookups.NO_SUCH_NAME, ())
-        return lookups.reply(query, lookups.OK, (records[name],) if kind == lookups.A else ())
+        return lookups.reply(query, lookups.OK, records[name])
 
     datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     datagrams.bind((RESOLVER, 53))
@@ -72,7 +74,8 @@ def _echo(client: socket.socket) -> None:
 
 
 def _serve(address: tuple[str, int], talk: Callable[[socket.socket], None]) -> None:
-    server = socket.create_server(address)
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    server = socket.create_server(address, family=family)
 
     def accept() -> None:
         while True:

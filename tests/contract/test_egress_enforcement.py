@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from argo_harbor.workflow.sandbox import DROPPED_CAPABILITIES
+from tests.contract import tcp
 from tests.contract.daemons import EGRESS_TOKEN, Egress, Program
 from tests.contract.lookups import AAAA, FORMAT_ERROR, NO_SUCH_NAME, OK, ask
 from tests.contract.namespaces import Namespace
-from tests.contract.outside import ALLOWED, DNS_OVER_TLS, HTTPS, OTHER, RESOLVER, THIRD
+from tests.contract.outside import ALLOWED, ALLOWED6, DNS_OVER_TLS, HTTPS, OTHER, OTHER6, RESOLVER, THIRD
 from tests.contract.reach import reaches, talks
 
 pytestmark = pytest.mark.contract
@@ -62,8 +63,8 @@ def test_lookups_over_tcp_open_addresses_too(egress: Egress) -> None:
 
 
 def test_names_that_have_no_such_record(egress: Egress) -> None:
-    egress.set("ok.example", "nothing.example")
-    assert ask("ok.example", kind=AAAA) == (OK, ())
+    egress.set("zone.example", "nothing.example")
+    assert ask("zone.example", kind=AAAA) == (OK, ())
     assert ask("nothing.example") == (NO_SUCH_NAME, ())
 
 
@@ -113,6 +114,28 @@ def test_open_by_default(egress: Egress) -> None:
     assert ask("zone.example").code == NO_SUCH_NAME
     assert reaches(ALLOWED)
     assert not reaches(OTHER)
+
+
+def test_ipv6(start_egress: Start, own_egress: Program) -> None:
+    """The published program of older releases drops what IPv6 needs to find its neighbours."""
+    egress = start_egress(own_egress)
+    egress.set("ok.example", "2001:db8::8/127")
+    assert not reaches(ALLOWED6)
+    assert reaches(OTHER6)
+    assert ask("ok.example", kind=AAAA) == (OK, (ALLOWED6,))
+    assert reaches(ALLOWED6)
+    egress.set("2001:db8::/64", deny=(OTHER6,))
+    assert reaches(ALLOWED6)
+    assert not reaches(OTHER6)
+
+
+def test_closing_a_phase_cuts_ipv6_too(start_egress: Start, own_egress: Program) -> None:
+    egress = start_egress(own_egress)
+    egress.set(ALLOWED6)
+    with socket.create_connection((ALLOWED6, HTTPS), timeout=2) as connection:
+        assert talks(connection)
+        egress.set()
+        assert not talks(connection)
 
 
 @pytest.mark.parametrize("default", ["allow", "deny"])
@@ -203,12 +226,10 @@ def test_resolvers_are_open_for_the_proxy_alone(start_egress: Start, own_egress:
     assert not reaches(RESOLVER)
 
 
-def test_connections_from_outside_are_answered(egress: Egress, pod: Namespace) -> None:
+def test_connections_from_outside_are_answered(egress: Egress, world: Namespace) -> None:
     """As the kubelet's probes are."""
     with socket.create_server(("10.77.0.2", 8080)) as server:
-        outside = Namespace.__new__(Namespace)
-        outside.name = pod.name.removesuffix("pod") + "outside"
-        with outside.entered():
+        with world.entered():
             client = socket.create_connection(("10.77.0.2", 8080), timeout=2)
         with client:
             served, _ = server.accept()
@@ -217,6 +238,20 @@ def test_connections_from_outside_are_answered(egress: Egress, pod: Namespace) -
                 assert served.recv(1) == b"x"
                 served.sendall(b"y")
                 assert client.recv(1) == b"y"
+
+
+def test_cut_connection_cannot_come_back_as_one_from_outside(
+    start_egress: Start, own_egress: Program, pod: Namespace, world: Namespace
+) -> None:
+    """The kernel forgets a cut connection after minutes; what the other side sends then opens nothing."""
+    start_egress(own_egress)
+    with world.entered():
+        assert tcp.answers(tcp.SYN, port=8081), "a closed port refuses a new connection"
+        assert not tcp.answers(tcp.ACK, port=8081)
+        assert not tcp.answers(tcp.SYN | tcp.ACK, port=8081)
+    assert pod.run(["nft", "flush", "chain", "inet", "opensandbox", "inbound"]).returncode == 0
+    with world.entered():
+        assert tcp.answers(tcp.ACK, port=8082), "without its rules it would"
 
 
 def test_sandbox_cannot_pass_as_egress(egress: Egress, pod: Namespace) -> None:
