@@ -37,13 +37,19 @@ from tests.contract.namespaces import Namespace, connect, namespaces
 from tests.support import gotools, standins
 from tests.support.s3server import VERSITYGW
 
-INSIDE, OUTSIDE = "10.77.0.2", "10.77.0.1"
+OUTSIDE = "10.77.0.1"
 STORE_HOST, STORE_PORT = "store.storage.svc.cluster.local", 9000
 BUCKET, ACCESS, SECRET = "harbor", "test-access", "test-secret-key"
 NAMESPACE = "argo-harbor"
 UID, WORKFLOW_UID = "0a1b2c3d-0000-4000-8000-000000000000", "f00dcafe-0000-4000-8000-000000000000"
 BASELINE = [{"action": "allow", "target": target} for target in (OUTSIDE, STORE_HOST)]
-RECORDS = outside.RECORDS | {STORE_HOST: OUTSIDE}
+RECORDS = {
+    "ok.example": [outside.ALLOWED],
+    "other.example": [outside.OTHER],
+    # A resolver that the published egress believes in knows this name.
+    "zone.example": [outside.OTHER],
+    STORE_HOST: [OUTSIDE],
+}
 START_SECONDS = 20.0
 CLOSED = Profile(name="closed")
 
@@ -74,6 +80,10 @@ class Pod:
     pod: Namespace
     world: Namespace
     egress: Egress
+    sandbox: subprocess.Popen[str]
+    uid: str = UID
+    token: str = EGRESS_TOKEN
+    """Which the runner has for egress."""
     run: str = field(default_factory=lambda: f"run-{secrets.token_hex(8)}")
     digest: str = ""
 
@@ -119,7 +129,7 @@ class Pod:
         _write(files / names.PLATFORM_PATH[1:] / "platform.toml", _toml(self.platform))
         _write(files / names.STORE_PATH[1:] / "access_key", ACCESS)
         _write(files / names.STORE_PATH[1:] / "secret_key", SECRET)
-        _write(files / names.EGRESS_TOKEN_PATH[1:] / "token", EGRESS_TOKEN)
+        _write(files / names.EGRESS_TOKEN_PATH[1:] / "token", self.token)
         _write(files / "etc/resolv.conf", f"nameserver {outside.RESOLVER}\n")
         (files / names.WORK_PATH[1:]).mkdir(parents=True)
         (files / names.WORK_PATH[1:]).chmod(0o777)
@@ -155,7 +165,7 @@ class Pod:
 def trial_pod(folder: Path, programs: standins.Standins) -> Iterator[Pod]:
     """A pod whose sandbox is ready."""
     with namespaces("pod", "world") as (pod, world), ExitStack() as stack:
-        connect(pod, world, inside=INSIDE, outside=OUTSIDE, also=outside.ADDRESSES)
+        connect(pod, world, also=outside.ADDRESSES)
         _start_world(world, folder, stack)
         egress = Egress(
             Program(programs.egress, ours=True),
@@ -170,9 +180,9 @@ def trial_pod(folder: Path, programs: standins.Standins) -> Iterator[Pod]:
         stack.callback(_end, egress.process)
         with pod.entered():
             egress.wait()
-        sandbox = start_sandbox(pod, folder / "sandbox", programs)
-        stack.callback(_end, sandbox)
-        yield Pod(folder, pod, world, egress)
+        made = Pod(folder, pod, world, egress, start_sandbox(pod, folder / "sandbox", programs))
+        stack.callback(lambda: _end(made.sandbox))
+        yield made
 
 
 def start_sandbox(pod: Namespace, folder: Path, programs: standins.Standins) -> subprocess.Popen[str]:

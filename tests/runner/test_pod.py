@@ -1,72 +1,190 @@
-"""A pod reads its surroundings, and claims its run for its workflow."""
+"""Whole trials in a pod of this machine: execd, egress, a real store, the runner as Argo starts it."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from argo_harbor.errors import PlatformError, Refused
-from argo_harbor.runner.pod import claim_run, read_pod
+from argo_harbor.model.profile import Profile
+from argo_harbor.model.record import AgentHalf, TrialRecord
+from argo_harbor.model.states import Outcome
 from argo_harbor.store import layout
-from argo_harbor.store.directory import DirectoryStore
-from argo_harbor.workflow import names
+from tests.engines.suite import REWARD, write_task
+from tests.runner.pods import Pod, start_sandbox, trial_pod
+from tests.support import gotools, standins
 
-ENVIRON = {
-    names.POD_UID_ENV: "1f0c1b8e-0000-4000-8000-000000000001",
-    names.NODE_ENV: "node-1",
-    names.NAMESPACE_ENV: "evals",
-    names.WORKFLOW_UID_ENV: "77777777-0000-4000-8000-000000000001",
-}
+pytestmark = pytest.mark.contract
+
+OPEN = Profile(name="open", hosts=("ok.example",), verifier_egress=("other.example",), shared_verifier="open")
+ALLOWLIST = 'network_mode = "allowlist"\nallowed_hosts = ["ok.example"]\n'
+REACHED = (
+    'reached() { timeout 2 bash -c "exec 3<>/dev/tcp/$1/443" 2>/dev/null && echo yes || echo no; }; '
+    "for host in ok.example other.example 203.0.113.7 203.0.113.8 169.254.169.254; do "
+    'echo "$host $(reached $host)"; done'
+)
+
+
+@pytest.fixture(scope="module")
+def programs() -> standins.Standins:
+    if os.geteuid() != 0 or shutil.which("nft") is None:
+        pytest.skip("a pod on this machine needs root and nft")
+    try:
+        return standins.build(say=print)
+    except gotools.ToolUnavailable as reason:
+        pytest.skip(str(reason))
 
 
 @pytest.fixture
-def platform(tmp_path: Path) -> Path:
-    folder = tmp_path / "platform"
-    folder.mkdir()
-    (folder / "platform.toml").write_text(
-        'schema = "platform-1"\nnamespace = "evals"\n[store]\nkind = "directory"\nendpoint = "/data"\n'
+def pod(programs: standins.Standins, tmp_path: Path) -> Iterator[Pod]:
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    with trial_pod(tmp_path, programs) as made:
+        yield made
+
+
+def finish(process: subprocess.Popen[str], status: int = 0) -> str:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == status, out + err
+    return out
+
+
+def evidence(pod: Pod, name: str) -> str:
+    with pod.store() as store:
+        folder = layout.try_folder(pod.run, 0, 0, 0, pod.uid)
+        return store.get(folder + name).decode()
+
+
+def test_a_trial_from_its_pods_start_to_its_record(pod: Pod) -> None:
+    suite = pod.folder / "suite"
+    write_task(
+        suite, "hello", test=f"cat /app/done > {REWARD}", solve="mkdir -p /app; echo 1 > /app/done; id -u"
     )
-    return folder
+    pod.plan(suite)
+    said = finish(pod.start())
+    assert "agent begins" in said
+    assert "scored: reward=1" in said
+    assert "own time:" in said
+    record = pod.record()
+    assert (record.final, record.outcome, record.rewards) == (True, Outcome.SCORED, {"reward": 1.0})
+    assert (record.node, record.sandbox.engine, record.sandbox.base) == ("node-1", "argo", "image")
+    assert set(record.policies) == {"setup", "agent", "verifier"}
+    assert all(policy.digest != policy.planned for policy in record.policies.values())
+    assert set(record.overhead_seconds) == {"before_agent", "after_verifier"}
+    assert "agent/oracle.txt" in record.files
+    assert json.loads(evidence(pod, layout.PHASE))["phase"] == "verifier"
+    # The attempt is decided: a further try does nothing at all.
+    finish(pod.start(try_=1, uid="ffffffff-0000-4000-8000-000000000000"))
+    with pod.store() as store:
+        tries = {entry.key.split("/")[5] for entry in store.list(layout.trials(pod.run))}
+    assert tries == {"0-0a1b2c3d"}
 
 
-def test_a_pod_knows_itself_and_its_platform(platform: Path, tmp_path: Path) -> None:
-    pod = read_pod(ENVIRON, platform=platform, credentials=tmp_path)
-    assert (pod.uid, pod.node, pod.namespace) == (ENVIRON[names.POD_UID_ENV], "node-1", "evals")
-    assert pod.workflow_uid == ENVIRON[names.WORKFLOW_UID_ENV]
-    assert pod.platform.store.kind == "directory"
-    assert pod.credentials == tmp_path
+def test_each_phase_reaches_its_own_hosts_and_the_others_are_counted(pod: Pod) -> None:
+    suite = pod.folder / "suite"
+    grade = f"{{ {REACHED}; }} >&2; echo 1 > {REWARD}"
+    write_task(suite, "net", toml=f"[environment]\n{ALLOWLIST}", test=grade, solve=REACHED)
+    pod.plan(suite, OPEN)
+    finish(pod.start())
+    agent = evidence(pod, "agent/oracle.txt")
+    assert "ok.example yes\nother.example no\n203.0.113.7 yes\n203.0.113.8 no\n169.254.169.254 no" in agent
+    grading = evidence(pod, "verifier/test-stdout.txt")
+    assert "ok.example yes\nother.example yes" in grading
+    record = pod.record()
+    refused = {each.host: each.count for each in record.refused["agent"]}
+    assert refused.keys() == {"other.example", "203.0.113.8", "169.254.169.254"}
+    assert record.opened_for_grading == ("other.example",)
 
 
-def test_outside_of_a_pod_every_missing_variable_is_named(platform: Path) -> None:
-    with pytest.raises(
-        PlatformError, match=f"{names.POD_UID_ENV}, {names.WORKFLOW_UID_ENV} not set"
-    ) as error:
-        read_pod({names.NAMESPACE_ENV: "evals", names.POD_UID_ENV: ""}, platform=platform)
-    assert error.value.code == "platform_not_configured"
+def test_a_cancelled_pod_leaves_what_there_is(pod: Pod) -> None:
+    suite = pod.folder / "suite"
+    write_task(suite, "long", test="true", solve="echo begun; sleep 300")
+    pod.plan(suite)
+    process = pod.start()
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "agent begins" in line:
+            break
+    os.kill(process.pid, signal.SIGTERM)
+    finish(process, 75)
+    record = pod.record()
+    assert (record.final, record.outcome) == (False, Outcome.CANCELLED)
+    assert "trial.log" in record.files
 
 
-def test_a_broken_platform_file_is_refused(platform: Path) -> None:
-    (platform / "platform.toml").write_text("registry = 1")
-    with pytest.raises(Refused) as error:
-        read_pod(ENVIRON, platform=platform)
-    assert error.value.code == "invalid_platform"
+def test_a_sandbox_that_is_lost_is_an_infrastructure_fault(pod: Pod, programs: standins.Standins) -> None:
+    suite = pod.folder / "suite"
+    write_task(suite, "lost", test="true", solve="sleep 300")
+    pod.plan(suite)
+    process = pod.start()
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "agent begins" in line:
+            break
+    pod.sandbox.kill()
+    pod.sandbox.wait()
+    pod.sandbox = start_sandbox(pod.pod, pod.folder / "again", programs)
+    finish(process, 75)
+    record = pod.record()
+    assert record.error is not None
+    assert (record.final, record.outcome) == (False, Outcome.INFRASTRUCTURE)
+    assert record.error.code in ("sandbox_failed", "sandbox_restarted")
 
 
-def test_all_pods_of_a_workflow_claim_its_run(tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
-    for _ in range(2):
-        claim_run(store, "run-1", "workflow-a")
-    assert [entry.key for entry in store.list("runs/run-1/workflows/")] == ["runs/run-1/workflows/workflow-a"]
+def test_a_cancelled_run_starts_nothing_and_asks_for_no_further_try(pod: Pod) -> None:
+    suite = pod.folder / "suite"
+    write_task(suite, "late", test="true", solve="true")
+    pod.plan(suite)
+    with pod.store() as store:
+        store.put(layout.cancel_mark(pod.run, "x"), b"{}")
+    finish(pod.start(), 1)
+    assert pod.record().outcome is Outcome.CANCELLED
+    assert "agent" not in pod.record().phases
 
 
-def test_a_workflow_of_the_same_name_is_stopped(tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
-    claim_run(store, "run-1", "workflow-b")
-    mark = store.path(layout.workflow_mark("run-1", "workflow-b"))
-    os.utime(mark, (1_000, 1_000))
-    with pytest.raises(PlatformError, match="belongs to the workflow workflow-b") as error:
-        claim_run(store, "run-1", "workflow-a")
-    assert error.value.code == "run_id_reused"
-    claim_run(store, "run-1", "workflow-b")
+def test_another_workflow_of_the_same_name_is_told_so(pod: Pod) -> None:
+    suite = pod.folder / "suite"
+    write_task(suite, "again", test="true", solve="true")
+    pod.plan(suite)
+    with pod.store() as store:
+        store.put(layout.workflow_mark(pod.run, "another"), b"")
+    process = pod.start()
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "error[run_id_reused]" in err
+
+
+def test_a_separate_verifier_grades_in_a_pod_of_its_own(pod: Pod) -> None:
+    suite = pod.folder / "suite"
+    folder = write_task(
+        suite, "separate", test=f"cat /logs/artifacts/done > {REWARD}", solve="echo 1 > /logs/artifacts/done"
+    )
+    text = (folder / "task.toml").read_text()
+    (folder / "task.toml").write_text(text + 'environment_mode = "separate"\n')
+    pod.plan(suite)
+    finish(pod.start("agent"))
+    half = AgentHalf.from_json(evidence(pod, layout.AGENT_HALF))
+    assert half.gradable
+    finish(pod.start("verify", uid="bbbbbbbb-0000-4000-8000-000000000000"))
+    record: TrialRecord = pod.record()
+    assert (record.outcome, record.rewards, record.final) == (Outcome.SCORED, {"reward": 1.0}, True)
+    assert set(record.policies) == {"setup", "agent", "verifier"}
+    assert set(record.overhead_seconds) == {"before_agent", "after_verifier"}
+
+
+def test_rules_that_cannot_be_set_keep_the_trial_from_starting(pod: Pod) -> None:
+    suite = pod.folder / "suite"
+    write_task(suite, "alone", test="true", solve="true")
+    pod.plan(suite)
+    pod.token = "another"
+    finish(pod.start(), 75)
+    record = pod.record()
+    assert record.error is not None
+    assert record.error.code == "policy_mismatch"
+    assert "agent" not in record.phases
