@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from argo_harbor.cli import output
+from argo_harbor.cli.show import brief
 from argo_harbor.errors import EXIT_FAILED, EXIT_OK
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def show_dry_run(
             )
         )
         return EXIT_OK if ok else EXIT_FAILED
-    output.table(["Looked at", "", "Result"], ([look.what, look.state, look.detail] for look in found))
+    output.table(["Looked at", "", "Result"], ([look.what, look.state, brief(look.detail)] for look in found))
     output.line("\nOnly a canary shows (add --canary 1) whether:")
     for text in _CANARY:
         output.line(f"  {text}")

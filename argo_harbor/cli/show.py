@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from argo_harbor.model.taskset import Warned
 
 
+DETAIL_LETTERS = 160
+
+
 def run_document(engine: Engine, run_id: str, warnings: Iterable[Warned] = ()) -> RunDocument:
     """The document of a run with the warnings of the command that made it."""
     from argo_harbor.model.documents import Item
@@ -52,7 +55,7 @@ def print_tasks(tasks: Iterable[TaskLine]) -> None:
                 task.name,
                 task.phase.value,
                 "  ".join(map(trial_text, task.trials)),
-                task.detail,
+                brief(task.detail),
             ]
             for task in tasks
         ),
@@ -62,7 +65,13 @@ def print_tasks(tasks: Iterable[TaskLine]) -> None:
 
 def print_steps(steps: Iterable[Step]) -> None:
     """Builds, gates, network rules, parts and the merge, where the engine tells of them."""
-    output.table(["Step", "State", "Detail"], ([step.name, step.state, step.detail] for step in steps))
+    output.table(["Step", "State", "Detail"], ([step.name, step.state, brief(step.detail)] for step in steps))
+
+
+def brief(text: str) -> str:
+    """What fits into a line of a table; `--json` has the whole."""
+    line = " ".join(text.split())
+    return line if len(line) <= DETAIL_LETTERS else f"{line[: DETAIL_LETTERS - 1]}…"
 
 
 def print_logs(engine: Engine, run_id: str) -> None:

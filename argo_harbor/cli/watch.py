@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from argo_harbor.cli import output
-from argo_harbor.cli.show import trial_text
+from argo_harbor.cli.show import brief, trial_text
 from argo_harbor.errors import EXIT_FAILED, EXIT_OK, PlatformError
 from argo_harbor.model.states import RunPhase
 
@@ -73,7 +73,7 @@ class _Lines:
         if self._silent:
             return
         for step in survey.observed.steps:
-            detail = f": {step.detail}" if step.detail else ""
+            detail = f": {brief(step.detail)}" if step.detail else ""
             self._say(f"step {step.name}", f"{step.name} {step.state}{detail}")
         for task in survey.tasks().tasks:
             self._say(f"task {task.index}", f"{task.name}: {_words(task)}")
@@ -119,7 +119,7 @@ def _drawn(survey: Survey) -> RenderableType:
     steps = Table.grid(padding=(0, 2))
     for step in survey.observed.steps:
         if step.state in ("running", "pending", "failed"):
-            steps.add_row(Text(step.name), Text(step.state), Text(output.printable(step.detail)))
+            steps.add_row(Text(step.name), Text(step.state), Text(output.printable(brief(step.detail))))
     table = Table.grid(padding=(0, 2))
     lines = sorted(survey.tasks().tasks, key=lambda task: (_ORDER.index(task.phase.value), task.index))
     for task in lines[:SHOWN_TASKS]:
@@ -142,7 +142,7 @@ def _words(task: TaskLine) -> str:
 
 def _after_phase(task: TaskLine) -> str:
     if task.detail:
-        return task.detail
+        return brief(task.detail)
     return "  ".join(trial_text(trial) for trial in task.trials if trial.outcome is not None or trial.error)
 
 

@@ -7,7 +7,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -38,7 +38,7 @@ from argo_harbor.engines.request import read_request
 from argo_harbor.errors import Conflict, PlatformError, UsageError
 from argo_harbor.model.base import canonical_json
 from argo_harbor.model.documents import RunInfo
-from argo_harbor.model.plan import PlanHead, RunPlan
+from argo_harbor.model.plan import RunPlan
 from argo_harbor.model.run_state import RunState
 from argo_harbor.model.states import ResultState, RunPhase
 from argo_harbor.model.taskset import Taskset, Warned
@@ -335,11 +335,10 @@ class ArgoEngine:
         """A run whose Workflow is gone, None for one that cannot be read."""
         request = read_request(self.store, run_id)
         state = bundle_merge.read_state(run_id, self.store)
-        digest = state.plan if state is not None else str(request.get("plan_digest", ""))
-        head: PlanHead | None = None
-        with suppress(PlatformError):
+        try:
+            digest = state.plan if state is not None else find_plan(run_id, self.store)
             head = read_head(digest, self.store)
-        if head is None:
+        except (UsageError, PlatformError):
             return None
         return RunInfo(
             id=run_id,

@@ -130,7 +130,7 @@ def _whole_steps(nodes: Sequence[Node]) -> Iterator[Node]:
 
 
 def _steps(nodes: Sequence[Node], pods: Mapping[str, Pod]) -> Iterator[Step]:
-    for node in _whole_steps(nodes):
+    for node in sorted(_whole_steps(nodes), key=lambda node: (node.started, node.name)):
         if node.template in _STEP_TEMPLATES:
             state = "failed" if node.phase in BROKEN else _STATES.get(node.phase, "pending")
             detail = node.message if state == "failed" else ""

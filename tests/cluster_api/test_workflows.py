@@ -35,7 +35,7 @@ def test_create_find_and_stop(api: ApiServer, cluster: Cluster) -> None:
     assert find_workflow(cluster, "run-1") is None
     created = create_workflow(cluster, body("run-1"))
     assert created.uid
-    assert created.created == "2026-01-02T03:04:05Z"
+    assert created.created.endswith("Z")
     with pytest.raises(AlreadyExists):
         create_workflow(cluster, body("run-1"))
     stop_workflow(cluster, "run-1")

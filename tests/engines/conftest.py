@@ -20,6 +20,8 @@ from argo_harbor.model.spec import RunSpec
 from argo_harbor.planning.plan import plan
 from argo_harbor.sources.read import load_taskset
 from argo_harbor.store import layout
+from tests.engines.argo_bench import ArgoBench, install
+from tests.support.api_server import ApiServer
 
 
 def records_of(engine: LocalEngine, run_id: str) -> list[TrialRecord]:
@@ -126,3 +128,10 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     made = Bench(tmp_path)
     yield made
     assert made.settled() == []
+
+
+@pytest.fixture
+def argo(api: ApiServer, tmp_path: Path) -> ArgoBench:
+    """An engine before an API server where a platform is installed."""
+    install(api)
+    return ArgoBench(api, tmp_path)

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,6 @@ type Json = dict[str, Any]
 
 CONTEXT = "double"
 _NAMESPACED = re.compile(r"(/api/v1|/apis/[^/]+/[^/]+)/namespaces/([^/]+)/([^/]+)(?:/([^/]+))?(?:/([^/]+))?")
-_TIME = "2026-01-02T03:04:05Z"
 
 
 @dataclass
@@ -65,7 +65,7 @@ class ApiServer:
         metadata = body.setdefault("metadata", {})
         metadata.setdefault("name", path.rpartition("/")[2])
         metadata.setdefault("uid", str(uuid.uuid4()))
-        metadata.setdefault("creationTimestamp", _TIME)
+        metadata.setdefault("creationTimestamp", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
         self.objects[path] = body
         return body
 
