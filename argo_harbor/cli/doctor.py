@@ -98,6 +98,7 @@ def _table(found: list[Line]) -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     width = max((len(line.result.name) for line in found), default=0)
+    told = ""
     for line in found:
         result = line.result
         shown = "FAILED" if result.status == "failed" else result.status
@@ -105,11 +106,12 @@ def _table(found: list[Line]) -> None:
         text.append(f"{shown:<7}", style=_COLOURS[result.status])
         text.append(f"  {_one_line(result.message)}")
         console.print(text)
-        if result.hint:
+        if result.hint and result.hint != told:
             console.print(Text(f"{'':<{width}}  {'':<7}  cure: {_one_line(result.hint)}"))
+        told = result.hint
     counts = {status: sum(line.result.status == status for line in found) for status in _COLOURS}
-    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    console.print(Text(told, style="red" if counts["failed"] else "green"))
+    summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    console.print(Text(summary, style="red" if counts["failed"] else "green"))
 
 
 def _document(cluster: Cluster, found: list[Line], *, ok: bool) -> None:

@@ -117,6 +117,8 @@ def _step(
 def _cure(line: str, said: str) -> str:
     if "service-account-token" in said or "forbidden" in said.lower() or "serviceaccount" in said.lower():
         return "argo-harbor install --platform FILE --apply"
+    if "secret" in said.lower() and "not found" in said.lower():
+        return "make that Secret: see `secrets`"
     if "artifact" in said.lower() or "s3" in said.lower() or "bucket" in said.lower():
         return f"see [store], its Secret, and the ConfigMap {names.ARTIFACT_CONFIGMAP}"
     if line == NETWORK:

@@ -18,8 +18,8 @@ POLICY = "network policy"
 OPEN = "policy openings"
 
 _FENCED = "fenced"
-# A fence that closes later than this is worth a word.
-_LATE_SECONDS = 1.0
+# Before its sandbox starts a trial pod pulls images and sets egress up; a fence may take that long to close.
+_LATE_SECONDS = 3.0
 
 
 def fence(visit: Visit, platform: Platform) -> list[Result]:
@@ -62,7 +62,8 @@ def _verdict(said: Json, reached: Json) -> Result:
             f"enforced, but only {said['closed_after']:.0f} s after a pod starts",
             "have the CNI set policies up before pods start; until then egress alone closes sandboxes",
         )
-    return ok(POLICY, "enforced")
+    late = f", {said['closed_after']:.1f} s after a pod starts" if said["passed"] else ""
+    return ok(POLICY, f"enforced{late}")
 
 
 def _openings(said: Json) -> Result:

@@ -76,9 +76,9 @@ bucket = "argo-harbor"
 
 # Hosts by group, used in profiles as `@name`: where this site gets its packages from
 [groups]
-# python = ["pypi.example.org"]
-# debian = ["deb.example.org"]
-# node = ["npm.example.org"]
+# python = ["python.example.org"]
+# debian = ["debian.example.org"]
+# node = ["node.example.org"]
 
 # Models that agents may call
 # [models.NAME]
