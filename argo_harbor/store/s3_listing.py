@@ -11,6 +11,9 @@ from argo_harbor.store.base import Entry
 from argo_harbor.store.patience import Fault
 from argo_harbor.store.s3_client import NO_S3
 
+PAGE = 1000
+"""Objects on a page; no S3 server gives more."""
+
 
 class Page(NamedTuple):
     entries: list[Entry]
@@ -21,7 +24,7 @@ class Page(NamedTuple):
 
 def query(prefix: str, token: str) -> dict[str, str]:
     """The parameters that ask for a page."""
-    asked = {"list-type": "2", "encoding-type": "url", "max-keys": "1000", "prefix": prefix}
+    asked = {"list-type": "2", "encoding-type": "url", "max-keys": str(PAGE), "prefix": prefix}
     return asked | {"continuation-token": token} if token else asked
 
 

@@ -160,7 +160,7 @@ def test_an_object_that_is_replaced_meanwhile_is_read_anew_or_refused(
     s3: S3Store, between: FaultProxy, direct: S3Store, tmp_path: Path
 ) -> None:
     s3.put("k", DATA)
-    between.add("cut-answer", "GET")
+    between.add("end-answer", "GET")
     with s3.open("k") as source:
         first = source.read(1000)
         direct.put("k", DATA[::-1])
@@ -168,7 +168,7 @@ def test_an_object_that_is_replaced_meanwhile_is_read_anew_or_refused(
         with pytest.raises(PlatformError, match="replaced while it was read"):
             source.read()
     between.add("etag", "GET", having="range:")
-    between.add("cut-answer", "GET")
+    between.add("end-answer", "GET")
     s3.get_file("k", tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == DATA[::-1]
 
