@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from argo_harbor.bundle.merge import MergeResult, merge
 from argo_harbor.bundle.plans import read_head
-from argo_harbor.bundle.settle import wait_for_tries
+from argo_harbor.bundle.settle import SECONDS, wait_for_tries
 from argo_harbor.cluster.causes import read_causes
 from argo_harbor.cluster.client import Cluster
 from argo_harbor.cluster.connect import connect_in_pod
@@ -49,28 +49,45 @@ def merge_in_pod(
     pod: Pod,
     *,
     connect: Callable[[str], Cluster] = connect_in_pod,
+    patience: float = SECONDS,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Wait for what still ends, then merge, up to three times. Raises PlatformError of the last try."""
+    """Wait for what still ends, then merge, up to three times. Raises PlatformError of the last try.
+
+    `patience` is how long, in seconds, tries without a record are waited for.
+    """
+    store = pod.store()
+    cluster = _cluster(pod, connect)
+
+    def once() -> int:
+        return _merge(plan, run, pod, store, cluster, patience=patience, sleep=sleep)
+
     for pause in PAUSES:
         try:
-            return _merge(plan, run, pod, connect, sleep)
+            return once()
         except PlatformError as error:
             if not error.retryable or error.code == "run_id_reused":
                 raise
             _say(f"{error.code}: {error.message}; once more in {pause:.0f} s")
             sleep(pause)
-    return _merge(plan, run, pod, connect, sleep)
+    return once()
 
 
 def _merge(
-    plan: str, run: str, pod: Pod, connect: Callable[[str], Cluster], sleep: Callable[[float], None]
+    plan: str,
+    run: str,
+    pod: Pod,
+    store: Store,
+    cluster: Cluster | None,
+    *,
+    patience: float,
+    sleep: Callable[[float], None],
 ) -> int:
-    store = pod.store()
     claim_run(store, run, pod.workflow_uid)
     head = read_head(plan, store)
-    cluster = _cluster(pod, connect)
-    lost = wait_for_tries(run, store, alive=lambda: _alive(cluster, run, pod.uid), say=_say, sleep=sleep)
+    lost = wait_for_tries(
+        run, store, alive=lambda: _alive(cluster, run, pod.uid), seconds=patience, say=_say, sleep=sleep
+    )
     if lost:
         _say(f"{lost} tries left no record")
     causes = _causes(cluster, run, head)
