@@ -40,6 +40,10 @@ class Try:
     """Bytes of `trial.json`; -1 when there is none."""
 
 
+Seen = dict[tuple[str, float, int], TrialRecord]
+"""Records of earlier looks at a run, by folder, store time and size: who watches reads each of them once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Collected:
     """One planned attempt. Exactly one of `record` and `missing` is there."""
@@ -70,6 +74,8 @@ class Collector:
     """`cancelled` or `expired` where that is known: then it is why attempts never started."""
     causes: Causes = NOTHING_KNOWN
     """What else is known about attempts without a record."""
+    seen: Seen | None = None
+    """Filled and used where it is given; without it no record is kept in memory."""
     unplanned: list[Problem] = field(default_factory=list)
     """Tries that the plan knows nothing of."""
 
@@ -141,10 +147,13 @@ class Collector:
     def _read(self, entry: TaskEntry, attempt: int, one: Try, problems: list[Problem]) -> TrialRecord | None:
         if one.record_size < 0:
             return None
+        version = (one.folder, one.modified, one.record_size)
+        if self.seen is not None and version in self.seen:
+            return self.seen[version]
         try:
             if one.record_size > MAX_RECORD_BYTES:
                 raise RecordRejected("record_broken", f"it has {one.record_size} bytes")
-            return read_record(
+            record = read_record(
                 self.store.get(one.folder + layout.TRIAL),
                 run=self.run_id,
                 plan=self.plan_digest,
@@ -154,6 +163,9 @@ class Collector:
                 uid=one.uid,
                 task_name=entry.name,
             )
+            if self.seen is not None:
+                self.seen[version] = record
+            return record
         except RecordRejected as error:
             problems.append(Problem(code=error.code, message=f"{one.folder}{layout.TRIAL}: {error}"))
         except KeyNotFound:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from argo_harbor.bundle import state
-from argo_harbor.bundle.collect import Collector
+from argo_harbor.bundle.collect import Collector, Seen
 from argo_harbor.bundle.facts import TaskFacts
 from argo_harbor.bundle.gather import Gathered, coverage_of, gather
 from argo_harbor.bundle.merge import ended_earlier, read_state
@@ -116,7 +116,8 @@ class Survey:
         )
 
     def _detail(self, task: TaskFacts) -> str:
-        if self.ended is None and task.entry.index in self.observed.details:
+        going = self.ended is None and not self.phase_of(task).terminal
+        if going and task.entry.index in self.observed.details:
             return self.observed.details[task.entry.index]
         if self.ended is None and task.silent:
             return "running"
@@ -133,8 +134,10 @@ def survey(
     plan: str = "",
     ended: RunState | None = None,
     observed: Observed = NOTHING,
+    seen: Seen | None = None,
 ) -> Survey:
-    """Read a run. `ended` is how it ended as far as the engine knows; what a merge wrote comes first.
+    """Read a run. `ended` is how it ended as far as the engine knows; what a merge wrote comes first. `seen`
+    spares whoever looks again the records that are unchanged.
 
     Raises UsageError `unknown_run`, PlatformError `plan_unreadable`.
     """
@@ -144,7 +147,7 @@ def survey(
     ended_by = ended_earlier(run_id, store) if merged else None
     if merged is None and ended is not None and ended.phase in (RunPhase.CANCELLED, RunPhase.EXPIRED):
         ended_by = ended.phase
-    gathered = gather(Collector(run_id, store, head, digest, ended_by))
+    gathered = gather(Collector(run_id, store, head, digest, ended_by, seen=seen))
     return Survey(gathered, merged or ended, engine, bundle_ref(run_id, store), observed)
 
 

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from argo_harbor.bundle import merge as bundle_merge
+from argo_harbor.bundle.collect import Seen
 from argo_harbor.bundle.plans import find_plan, read_head, unknown_run
 from argo_harbor.bundle.results import Survey, bundle_ref, survey
 from argo_harbor.bundle.settle import wait_for_tries
@@ -90,6 +91,7 @@ class ArgoEngine:
         self._environ = os.environ if environ is None else environ
         self._say: Callable[[str], None] = lambda text: None
         self._given = store
+        self._seen: Seen = {}
 
     @cached_property
     def store(self) -> Store:
@@ -175,6 +177,7 @@ class ArgoEngine:
             plan=plan,
             ended=self._ended(run_id, plan, workflow, now=time.time()),
             observed=LiveRun(self.cluster, workflow).observe(),
+            seen=self._seen,
         )
         request = read_request(self.store, run_id)
         return replace(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from argo_harbor.bundle.collect import Seen
 from argo_harbor.bundle.merge import merge
 from argo_harbor.bundle.read import read_trials
 from argo_harbor.bundle.results import survey
@@ -22,7 +23,7 @@ from argo_harbor.store.base import KeyNotFound, Store
 from argo_harbor.store.s3 import S3Store
 from tests.support.records import Run, digest_of, make_run
 from tests.support.s3server import S3Server
-from tests.support.stores import open_s3
+from tests.support.stores import Counting, open_s3
 
 pytestmark = pytest.mark.services
 
@@ -152,3 +153,32 @@ def test_evidence_that_vanishes_meanwhile_is_told(
     assert result.state.phase is RunPhase.COMPLETED
     codes = [problem.code for problem in result.facts.problems]
     assert codes == (["record_broken"] if way == "get" else ["evidence_missing"])
+
+
+def test_who_watches_reads_each_record_once(tmp_path: Path, s3: S3Store) -> None:
+    run = make_run(tmp_path / "store", 12)
+    for index in range(10):
+        run.add(index)
+    mirror(run.store, s3)
+    counting = Counting(s3)
+    seen: Seen = {}
+
+    def look() -> int:
+        counting.calls.clear()
+        coverage = survey(run.run_id, counting, engine="argo", plan=run.plan, seen=seen).gathered.coverage
+        assert coverage.total == 12
+        return coverage.scored
+
+    assert look() == 10
+    first = counting.calls["get"]
+    assert look() == 10
+    assert counting.calls["get"] == first - 10
+    added = run.add(10)
+    mirror(run.store, s3)
+    assert look() == 11
+    folder = run.folder(10, 0, 0, added.ref.uid)
+    s3.put(folder + layout.TRIAL, run.record(10, uid=added.ref.uid, reward=0.125).canonical())
+    look()
+    assert [trial.reward for trial in survey(run.run_id, s3, engine="argo", seen=seen).gathered.trials][
+        -1
+    ] == 0.125
