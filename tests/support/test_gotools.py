@@ -75,3 +75,15 @@ def test_lint_without_go_is_skipped_by_hand_and_fails_in_ci(ci: str, outcome: st
 def test_pinned_version() -> None:
     assert argo.ARGO.version == "v4.0.5"
     assert argo.ARGO.oldest_go == (1, 25, 7)
+
+
+def test_sources_of_our_own_are_their_version(tmp_path: Path) -> None:
+    (tmp_path / "go.mod").write_text("module own.test/tool\n\ngo 1.25.0\n")
+    (tmp_path / "main.go").write_text("package main\n")
+    tool = gotools.GoTool(name="tool", folder="own", module="own.test/tool", source=tmp_path)
+    before = tool.version
+    assert tool.oldest_go == (1, 25, 0)
+    (tmp_path / "README.md").write_text("no source")
+    assert tool.version == before
+    (tmp_path / "main.go").write_text("package main // changed\n")
+    assert tool.version != before

@@ -46,7 +46,7 @@ add table inet {{.Table}}
 {{- range .Families}}
 add set inet {{$.Table}} allow_{{.Name}} { type {{.Type}}; flags interval; auto-merge; }
 add set inet {{$.Table}} deny_{{.Name}} { type {{.Type}}; flags interval; auto-merge; }
-add set inet {{$.Table}} dyn_allow_{{.Name}} { type {{.Type}}; flags timeout; }
+add set inet {{$.Table}} dyn_allow_{{.Name}} { type {{.Type}}; size 65535; flags timeout; }
 add set inet {{$.Table}} refused_{{.Name}} { typeof meta l4proto . {{.Match}} daddr . th dport . th sport; size 2048; flags dynamic,timeout; timeout 2m; }
 flush set inet {{$.Table}} allow_{{.Name}}
 flush set inet {{$.Table}} deny_{{.Name}}

@@ -1,18 +1,21 @@
 package egress
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
-
-	"encoding/json"
 )
 
-// Remembered addresses; beyond this the names have to be looked up again after a change of policy.
-const mostAddresses = 4096
+// What is remembered, which the sandbox can make many of; beyond this, names have to be looked up again after
+// a change of policy.
+const (
+	mostAddresses = 4096
+	mostNames     = 16 // of one address
+)
 
 // Gate is the policy in force. Names, addresses and the file change together: no lookup meets one policy's names
 // and another's addresses.
@@ -110,7 +113,9 @@ func (g *Gate) remember(name string, leases []Lease) {
 			}
 			g.names[each.Address] = map[string]bool{}
 		}
-		g.names[each.Address][name] = true
+		if len(g.names[each.Address]) < mostNames {
+			g.names[each.Address][name] = true
+		}
 	}
 }
 
