@@ -1,0 +1,1 @@
+"""Runs on the real cluster, looked at as their users see them."""
