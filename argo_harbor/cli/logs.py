@@ -72,7 +72,8 @@ def logs(
             break
         time.sleep(LOOK_SECONDS)
     if not shown:
-        output.note(f"no logs; argo-harbor runs tasks {run_id} shows where its tasks are")
+        gone = "; a cluster removes pods that succeeded" if engine.name == "argo" and what == "merge" else ""
+        output.note(f"no logs{gone}; argo-harbor runs tasks {run_id} shows where its tasks are")
 
 
 def _print_once(title: str, lines: Iterable[str], shown: set[str]) -> None:

@@ -149,7 +149,9 @@ def when(timestamp: str) -> str:
 
 
 def size(megabytes: float) -> str:
-    """Mebibytes as `512 MiB` or `4.0 GiB`."""
+    """Mebibytes as `12 KiB`, `512 MiB` or `4.0 GiB`."""
+    if 0 < megabytes < 1:
+        return f"{max(megabytes * 1024, 1):.0f} KiB"
     return f"{megabytes / 1024:.1f} GiB" if megabytes >= 1024 else f"{megabytes:.0f} MiB"
 
 

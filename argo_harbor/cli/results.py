@@ -22,13 +22,14 @@ RunOrFolder = Annotated[str, typer.Argument(metavar="RUN", help="A run id, `last
 def results(run: options.RunId, place: Place, as_json: options.Json = False) -> None:
     """Show a run's scores; before the merge, what there is so far."""
     engine = open_engine(place)
-    found = engine.survey(run_id_of(engine, run)).results()
+    run_id = run_id_of(engine, run)
+    found = engine.survey(run_id).results()
     if as_json:
         output.document(found)
         return
     show.results_text(found)
     if found.result.bundle_ref:
-        output.line(f"Report: {found.result.bundle_ref}/report.html")
+        show.print_report(found.result.bundle_ref, place, run_id)
 
 
 def download(

@@ -164,4 +164,4 @@ def merge(run: options.RunId, place: Place, as_json: options.Json = False) -> No
         output.document(show.run_document(engine, run_id))
         return
     show.print_results(engine, run_id)
-    output.line(f"Report: {engine.bundle_ref(run_id)}/report.html")
+    show.print_report(engine.bundle_ref(run_id), place, run_id)

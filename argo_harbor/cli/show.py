@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from argo_harbor.cli import output
+from argo_harbor.cli.place import command
 from argo_harbor.model.states import Outcome, TaskPhase
 
 if TYPE_CHECKING:
     from argo_harbor.bundle.observed import Step
     from argo_harbor.engines.base import Engine
+    from argo_harbor.engines.place import Place
     from argo_harbor.model.documents import ResultsDocument, RunDocument, RunInfo, TaskLine, TrialLine
     from argo_harbor.model.taskset import Warned
 
@@ -98,6 +100,13 @@ def trial_text(trial: TrialLine) -> str:
 def print_results(engine: Engine, run_id: str) -> None:
     """The scored table: coverage first, since a score without it says nothing."""
     results_text(engine.survey(run_id).results())
+
+
+def print_report(bundle: str, place: Place, run_id: str) -> None:
+    """Where the report lies; one in an object store is downloaded first."""
+    if "://" in bundle:
+        output.line(f"Download: {command(place, 'runs', 'download', run_id)}")
+    output.line(f"Report: {bundle}/report.html")
 
 
 def results_text(results: ResultsDocument) -> None:

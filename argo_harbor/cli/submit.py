@@ -174,7 +174,7 @@ class _Submission:
         return self._results(run_id, picture=watch)
 
     def _results(self, run_id: str, *, picture: bool) -> int:
-        from argo_harbor.cli.show import print_results
+        from argo_harbor.cli.show import print_report, print_results
         from argo_harbor.cli.watch import follow
         from argo_harbor.model.states import RunPhase
 
@@ -184,7 +184,7 @@ class _Submission:
             self._document(run_id)
         else:
             print_results(self._engine, run_id)
-            output.line(f"Report: {self._engine.bundle_ref(run_id)}/report.html")
+            print_report(self._engine.bundle_ref(run_id), self._place, run_id)
         done = self._engine.survey(run_id).run.phase is RunPhase.COMPLETED
         return EXIT_OK if done else EXIT_FAILED
 

@@ -16,7 +16,7 @@ MAIN = "main"
 PULL_REASONS = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable", "ErrImageNeverPull"}
 )
-_STARTING = frozenset({"PodInitializing", "ContainerCreating"})
+STARTING = frozenset({"PodInitializing", "ContainerCreating"})
 """What every container says while nothing is wrong with it."""
 _MESSAGE_CHARS = 500
 
@@ -95,7 +95,7 @@ class Pod:
                 return str(condition.get("message") or condition.get("reason") or "")[:_MESSAGE_CHARS]
         for status, waiting in self._waiting():
             reason = str(waiting.get("reason") or "")
-            if reason and reason not in _STARTING:
+            if reason and reason not in STARTING:
                 what = str(status.get("image") if reason in PULL_REASONS else status.get("name") or "")
                 message = str(waiting.get("message") or "")[:_MESSAGE_CHARS]
                 return ": ".join(filter(None, (reason, what, message)))

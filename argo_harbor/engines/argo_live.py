@@ -33,10 +33,12 @@ class LiveRun:
         self._workflow = workflow
 
     def observe(self) -> Observed:
-        """Where its tasks are; nothing for a run that is over. Raises: PlatformError."""
+        """Where its tasks are; of a run that is over only how its steps ended. Raises: PlatformError."""
         workflow = self._workflow
-        if workflow is None or workflow.over:
+        if workflow is None:
             return NOTHING
+        if workflow.over:
+            return observe([workflow], [])
         with asking(self._cluster, f"look at {workflow.name}"):
             workflows = [workflow, *self._parts]
             pods = self._pods

@@ -8,7 +8,7 @@ from typing import Any
 
 from argo_harbor.bundle.observed import Observed, Step
 from argo_harbor.cluster.nodes import BROKEN, Node
-from argo_harbor.cluster.pods import Pod
+from argo_harbor.cluster.pods import STARTING, Pod
 from argo_harbor.cluster.workflows import Workflow
 from argo_harbor.workflow import names
 
@@ -110,6 +110,8 @@ def _trials(nodes: Iterable[Node], pods: Mapping[str, Pod], phases: Mapping[str,
 
 def _pending(node: Node, pod: Pod | None) -> str:
     reason = (pod.waits_for() if pod is not None else "") or node.message
+    if reason in STARTING or (pod is not None and not reason):
+        return "starting"
     return f"pending: {reason}" if reason else "pending"
 
 
@@ -119,7 +121,9 @@ def _held_up(doing: str, group: Node, nodes: Iterable[Node], pods: Mapping[str, 
     for node in nodes:
         if node.is_pod and node.id in members and not node.over and node.phase != "Running":
             pending = _pending(node, pods.get(node.id))
-            return f"{doing}: {pending}" if doing else pending.removeprefix("pending: ")
+            if doing:
+                return f"{doing}: {pending}"
+            return "" if pending == "pending" else pending.removeprefix("pending: ")
     return doing
 
 
