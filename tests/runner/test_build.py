@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,26 +10,16 @@ from typing import Any
 
 import pytest
 
-from argo_harbor.engines.publish import publish
 from argo_harbor.errors import PlatformError
-from argo_harbor.model.build import BuildRecord
-from argo_harbor.model.plan import ImagePlan, RunPlan
-from argo_harbor.model.platform import Platform
-from argo_harbor.model.spec import RunSpec
-from argo_harbor.planning.plan import plan
 from argo_harbor.runner.build import Arguments, ImageBuild, parse
 from argo_harbor.runner.exits import EXIT_AGAIN, Again
-from argo_harbor.runner.process import Interrupt
-from argo_harbor.sources.read import load_taskset
 from argo_harbor.store import layout
-from argo_harbor.store.directory import DirectoryStore
 from tests.runner.test_build_failure import RECORDINGS
-from tests.support.pods import make_pod, store_root
+from tests.support.image_builds import RUN, Built, make_build
+from tests.support.pods import make_pod
 from tests.support.registry_double import Registry
-from tests.support.suites import make_suite
 
 DIGEST = f"sha256:{'ab' * 32}"
-RUN = "run-1"
 WRITE_DIGEST = (
     """while [ $# -gt 0 ]; do [ "$1" = --metadata-file ] && file=$2; shift; done
 printf '{"containerimage.digest": "%s"}' """
@@ -40,22 +29,10 @@ printf '{"containerimage.digest": "%s"}' """
 
 
 @dataclass
-class World:
-    """One planned and published task, and what its build meets."""
+class World(Built):
+    """With a registry in memory and a script for a client."""
 
-    root: Path
-    registry: Registry
-    plan: RunPlan
-    store: DirectoryStore
-    interrupt: Interrupt = field(default_factory=Interrupt)
-
-    @property
-    def image(self) -> ImagePlan:
-        return self.plan.parts[0].images.agent
-
-    @property
-    def tag(self) -> str:
-        return self.image.reference.partition("/")[2]
+    registry: Registry = field(default_factory=Registry)
 
     def client(self, *lines: str, recording: str = "", status: int = 0) -> None:
         """What the client does: shell lines, then a recording of the real one's output."""
@@ -71,24 +48,8 @@ class World:
         )
         client.chmod(0o755)
 
-    def build(self) -> int:
-        pod = make_pod(self.root)
-        given = Arguments(self.plan.digest, RUN, 0, "agent", 0)
-        secrets = self.root / "secrets"
-        return ImageBuild.open(
-            given, pod, self.interrupt, secrets=secrets, program=str(self.root / "buildctl")
-        ).run()
-
-    def secret(self, name: str, host: str, user: str = "robot", password: str = "pw") -> None:
-        folder = self.root / "secrets" / name
-        folder.mkdir(parents=True)
-        auth = base64.b64encode(f"{user}:{password}".encode()).decode()
-        (folder / "config.json").write_text(json.dumps({"auths": {host: {"auth": auth}}}))
-
-    @property
-    def record(self) -> BuildRecord:
-        key = layout.build_record(RUN, self.image.key, "feedc0de-0000-4000-8000-000000000001")
-        return BuildRecord.from_json(self.store.get(key))
+    def run(self) -> int:
+        return self.build(program=str(self.root / "buildctl"))
 
     @property
     def called(self) -> str:
@@ -96,19 +57,8 @@ class World:
 
 
 def make_world(root: Path, registry: Registry, address: str, **platform: Any) -> World:
-    taskset = load_taskset(make_suite(root / "suite", tasks=1))
-    settings = Platform.from_data(
-        {
-            "registry": f"{address}/team",
-            "insecure_registries": [address],
-            "default_sandbox_profile": "closed",
-            **platform,
-        }
-    )
-    planned = plan(taskset, RunSpec.for_agent("oracle"), platform=settings)
-    store = DirectoryStore(store_root(root))
-    publish(planned, taskset, store)
-    return World(root, registry, planned, store)
+    made = make_build(root, address, **platform)
+    return World(made.root, made.plan, made.store, registry=registry)
 
 
 @pytest.fixture
@@ -121,7 +71,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 def test_an_image_that_is_there_is_not_built(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.registry.manifests[world.tag] = DIGEST
     world.client("exit 9")
-    assert world.build() == 0
+    assert world.run() == 0
     assert (world.record.ok, world.record.found, world.record.digest) == (True, True, DIGEST)
     assert not (world.root / "called").exists()
     assert "it is there" in capsys.readouterr().out
@@ -131,7 +81,7 @@ def test_a_build_is_shown_pushed_and_recorded(world: World, capsys: pytest.Captu
     world.client(f"cat {world.root}/said >&2", WRITE_DIGEST)
     recorded = RECORDINGS["built"]
     (world.root / "said").write_text("".join(json.dumps(event) + "\n" for event in recorded["events"]))
-    assert world.build() == 0
+    assert world.run() == 0
     record = world.record
     assert (record.ok, record.found, record.digest) == (True, False, DIGEST)
     assert list(record.bases) == ["docker.io/library/debian:bookworm-slim"]
@@ -143,11 +93,11 @@ def test_a_build_is_shown_pushed_and_recorded(world: World, capsys: pytest.Captu
 
 def test_the_cache_of_an_earlier_version_is_used(world: World) -> None:
     world.client(WRITE_DIGEST)
-    world.build()
+    world.run()
     cache = world.called.partition("--export-cache type=registry,ref=")[2].partition(",")[0]
     assert cache.startswith(f"{world.image.reference.rpartition(':')[0]}:cache-")
     world.registry.manifests[cache.partition("/")[2]] = DIGEST
-    assert world.build() == 0
+    assert world.run() == 0
     assert f"--import-cache type=registry,ref={cache}," in world.called
 
 
@@ -165,14 +115,14 @@ def test_the_client_gets_the_context_and_every_login(tmp_path: Path) -> None:
             + f"{tmp_path}/context;; esac; done",
             WRITE_DIGEST,
         )
-        assert world.build() == 0
+        assert world.run() == 0
     assert set(json.loads((tmp_path / "logins").read_text())["auths"]) == {address, "ghcr.io"}
     assert "Dockerfile" in (tmp_path / "context").read_text().split()
 
 
 def test_a_failing_instruction_is_for_good(world: World) -> None:
     world.client(recording="run_failed")
-    assert world.build() == 1
+    assert world.run() == 1
     record = world.record
     assert (record.ok, record.code) == (False, "image_build_failed")
     assert record.step.startswith("Dockerfile:2: RUN echo one;")
@@ -182,14 +132,14 @@ def test_a_failing_instruction_is_for_good(world: World) -> None:
 
 def test_a_base_image_that_is_not_there_is_named(world: World) -> None:
     world.client(recording="base_missing")
-    assert world.build() == 1
+    assert world.run() == 1
     assert world.record.code == "base_image_not_found"
     assert world.record.message.startswith("docker.io has no docker.io/library/debian:nope")
 
 
 def test_a_network_fault_asks_for_another_try(world: World) -> None:
     world.client(recording="pull_unreachable")
-    assert world.build() == EXIT_AGAIN
+    assert world.run() == EXIT_AGAIN
     assert (world.record.ok, world.record.code) == (False, "registry_unreachable")
 
 
@@ -199,7 +149,7 @@ def test_a_refused_pull_names_registry_image_and_secret(tmp_path: Path) -> None:
         world = make_world(tmp_path, registry, address, secrets={"image_pull": ["pull"]})
         world.secret("pull", "127.0.0.1:15001")
         world.client(recording="pull_refused")
-        assert world.build() == 1
+        assert world.run() == 1
     record = world.record
     assert (record.code, record.secret) == ("registry_unauthorized", "pull")
     assert record.message.startswith(
@@ -214,7 +164,7 @@ def test_a_refused_push_without_its_secret_says_so(
     with registry.running() as address:
         world = make_world(tmp_path, registry, address, secrets={"registry": "push"})
         world.client(recording="push_refused")
-        assert world.build() == 1
+        assert world.run() == 1
     record = world.record
     assert (record.code, record.secret, record.registry) == ("registry_unauthorized", "", address)
     assert "without a login (Secret push is not in namespace argo-harbor" in record.message
@@ -228,20 +178,20 @@ def test_a_secret_that_holds_no_logins_is_named(tmp_path: Path, capsys: pytest.C
         (tmp_path / "secrets" / "push").mkdir(parents=True)
         (tmp_path / "secrets" / "push" / "config.json").write_text("{}")
         world.client(WRITE_DIGEST)
-        assert world.build() == 0
+        assert world.run() == 0
     assert 'Secret push has no "auths"' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("status", "code", "exit_"), [(503, "registry_unreachable", EXIT_AGAIN)])
 def test_a_registry_that_falters_before_the_build(world: World, status: int, code: str, exit_: int) -> None:
     world.registry.status = status
-    assert world.build() == exit_
+    assert world.run() == exit_
     assert (world.record.code, world.record.image) == (code, world.image.reference)
 
 
 def test_a_registry_that_lets_nobody_look(world: World) -> None:
     world.registry.login = ("robot", "pw")
-    assert world.build() == 1
+    assert world.run() == 1
     assert world.record.code == "registry_unauthorized"
     assert "refuses a pull of" in world.record.message
 
@@ -250,31 +200,31 @@ def test_a_build_that_is_told_to_stop_leaves_no_record(world: World) -> None:
     world.interrupt.asked = True
     world.client("trap 'exit 1' TERM; while :; do sleep 0.05; done")
     with pytest.raises(Again, match="told to stop"):
-        world.build()
+        world.run()
     assert list(world.store.list(layout.builds(RUN))) == []
 
 
 def test_a_build_that_takes_too_long_is_for_good(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ImageBuild, "_seconds", 0.3)
     world.client("trap 'exit 1' TERM; while :; do sleep 0.05; done")
-    assert world.build() == 1
+    assert world.run() == 1
     assert world.record.message == "the build did not end within 0 s"
 
 
 def test_a_client_that_is_not_there_asks_for_another_try(world: World) -> None:
     with pytest.raises(Again, match="cannot be started"):
-        world.build()
+        world.run()
 
 
 def test_an_archive_that_is_gone_or_broken(world: World) -> None:
     archive = world.store.path(layout.task_archive(world.plan.parts[0].digest))
     archive.chmod(0o644)
     archive.write_bytes(b"broken")
-    assert world.build() == 1
+    assert world.run() == 1
     assert "the archive is broken" in world.record.message
     archive.unlink()
     with pytest.raises(PlatformError) as error:
-        world.build()
+        world.run()
     assert error.value.code == "plan_unreadable"
 
 
