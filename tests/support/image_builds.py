@@ -63,7 +63,9 @@ class Built:
         return BuildRecord.from_json(self.store.get(key))
 
 
-def make_build(root: Path, registry: str, *, dockerfile: str = "", **platform: Any) -> Built:
+def make_build(
+    root: Path, registry: str, *, prefix: str = "team", dockerfile: str = "", **platform: Any
+) -> Built:
     """A task below `root` whose image belongs to the registry `registry`, which speaks plain HTTP."""
     suite = make_suite(root / "suite", tasks=1)
     if dockerfile:
@@ -73,7 +75,7 @@ def make_build(root: Path, registry: str, *, dockerfile: str = "", **platform: A
     planned = plan(
         taskset,
         RunSpec.for_agent("oracle"),
-        platform=Platform.from_data({"registry": f"{registry}/team", **settings}),
+        platform=Platform.from_data({"registry": f"{registry}/{prefix}", **settings}),
     )
     store = DirectoryStore(store_root(root))
     publish(planned, taskset, store)
