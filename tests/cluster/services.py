@@ -55,7 +55,17 @@ def start_store(state: State) -> None:
     processes.start(
         state,
         "store",
-        [state.programs / "versitygw", "--quiet", "--port", address, "--region", REGION, "posix", folder],
+        [
+            state.programs / "versitygw",
+            "--quiet",
+            "--keep-alive",
+            "--port",
+            address,
+            "--region",
+            REGION,
+            "posix",
+            folder,
+        ],
         environment={
             "ROOT_ACCESS_KEY": record.store_access_key,
             "ROOT_SECRET_KEY": record.store_secret_key,
