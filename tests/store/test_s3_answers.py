@@ -53,7 +53,7 @@ def server(answer: Callable[[str, str], Answer]) -> Iterator[S3Store]:
             """Nothing on stderr."""
 
     running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=running.serve_forever, daemon=True)
+    thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield S3Store(
