@@ -57,6 +57,8 @@ def connect(context: str | None = None, namespace: str | None = None) -> Cluster
                 f"contexts: {', '.join(sorted(names)) or 'none'}",
             )
         configuration = client.Configuration()
+        # Many threads may ask at once, and the client warns of each connection that it does not keep.
+        configuration.connection_pool_maxsize = 64
         config.load_kube_config(
             config_file=files, context=chosen, client_configuration=configuration, persist_config=False
         )

@@ -94,7 +94,7 @@ def native_sidecar(visit: Visit, platform: Platform) -> list[Result]:
     cure = "native sidecars take Kubernetes 1.29 or later, on the nodes as well"
     if said is None:
         result = pods.no_answer(SIDECAR, visit, pod)
-        running = bool(pod and dict(pods.states(pod)).get("beside", {}).get("running"))
+        running = pod is not None and "running" in dict(pods.states(pod)).get("beside", {})
         return [result._replace(hint=cure) if running else result]
     if said["error"]:
         return [failed(SIDECAR, f"the main container starts before its sidecar: {said['error']}", cure)]

@@ -70,7 +70,6 @@ def services(question: Json) -> Json:
         "store": try_store(question),
         "registry": try_registry(question),
         "dns": _until_fine(lambda: _resolve(question["name"])),
-        "time": time.time(),
     }
 
 

@@ -45,5 +45,5 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WholeApi]:
 
 
 @pytest.fixture
-def cluster(api: WholeApi) -> Cluster:
+def connection(api: WholeApi) -> Cluster:
     return connect(namespace="evals")

@@ -21,25 +21,27 @@ def objects(settings: Settings = SETTINGS, **options: bool) -> list[dict]:
     return manifests(settings, **options)
 
 
-def test_a_second_time_changes_nothing(api: WholeApi, cluster: Cluster) -> None:
-    first = apply(cluster, objects(), dry_run=False)
+def test_a_second_time_changes_nothing(api: WholeApi, connection: Cluster) -> None:
+    first = apply(connection, objects(), dry_run=False)
     assert {change.what for change in first} == {"create"}
     assert f"{NAMESPACE}/serviceaccounts/{names.TRIAL_ACCOUNT}" in api.objects
-    second = apply(cluster, objects(), dry_run=False)
+    second = apply(connection, objects(), dry_run=False)
     assert {change.what for change in second} == {"unchanged"}
     assert all(not unified(change) for change in second)
 
 
-def test_a_dry_run_changes_nothing_even_where_there_is_no_namespace(api: WholeApi, cluster: Cluster) -> None:
-    changes = apply(cluster, objects(), dry_run=True)
+def test_a_dry_run_changes_nothing_even_where_there_is_no_namespace(
+    api: WholeApi, connection: Cluster
+) -> None:
+    changes = apply(connection, objects(), dry_run=True)
     assert {change.what for change in changes} == {"create"}
     assert api.objects == {}
 
 
-def test_a_diff_shows_the_lines_of_a_file_that_change(api: WholeApi, cluster: Cluster) -> None:
-    apply(cluster, objects(), dry_run=False)
+def test_a_diff_shows_the_lines_of_a_file_that_change(api: WholeApi, connection: Cluster) -> None:
+    apply(connection, objects(), dry_run=False)
     other = SETTINGS._replace(platform_text="first = 1\nsecond = 3\n")
-    changes = apply(cluster, objects(other), dry_run=True)
+    changes = apply(connection, objects(other), dry_run=True)
     (changed,) = [change for change in changes if change.what == "update"]
     lines = unified(changed).splitlines()
     assert [line.strip() for line in lines if line.startswith(("+ ", "- "))] == [
@@ -49,12 +51,12 @@ def test_a_diff_shows_the_lines_of_a_file_that_change(api: WholeApi, cluster: Cl
     assert lines[0] == f"--- ConfigMap/{names.PLATFORM_CONFIGMAP} (cluster)"
 
 
-def test_values_of_secrets_are_in_no_diff(api: WholeApi, cluster: Cluster) -> None:
+def test_values_of_secrets_are_in_no_diff(api: WholeApi, connection: Cluster) -> None:
     def with_key(key: str) -> list[dict]:
         return objects(SETTINGS._replace(credentials=StoreCredentials("access", key)))
 
-    made = apply(cluster, with_key("c2VjcmV0"), dry_run=False)
-    changed = apply(cluster, with_key("b3RoZXI"), dry_run=True)
+    made = apply(connection, with_key("c2VjcmV0"), dry_run=False)
+    changed = apply(connection, with_key("b3RoZXI"), dry_run=True)
     text = "".join(map(unified, made)) + "".join(map(unified, changed)) + repr(made) + repr(changed)
     assert "(hidden)" in text
     assert "secret_key: (hidden, changed)" in text
@@ -62,11 +64,11 @@ def test_values_of_secrets_are_in_no_diff(api: WholeApi, cluster: Cluster) -> No
         assert value not in text
 
 
-def test_every_refusal_is_told_and_the_rest_is_applied(api: WholeApi, cluster: Cluster) -> None:
+def test_every_refusal_is_told_and_the_rest_is_applied(api: WholeApi, connection: Cluster) -> None:
     roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/evals/roles"
     api.refusals[f"PATCH {roles}"] = (403, "you may not grant that")
     with pytest.raises(PlatformError) as caught:
-        apply(cluster, objects(), dry_run=False)
+        apply(connection, objects(), dry_run=False)
     assert caught.value.code == "cluster_refused"
     assert {item.file for item in caught.value.items} == {
         f"Role/{name}"
@@ -83,12 +85,12 @@ def test_every_refusal_is_told_and_the_rest_is_applied(api: WholeApi, cluster: C
 
 
 def test_a_server_that_fails_is_asked_no_further(
-    api: WholeApi, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: WholeApi, connection: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("argo_harbor.cluster.client.time.sleep", lambda seconds: None)
     api.refusals["PATCH /api/v1"] = (500, "etcd is gone")
     with pytest.raises(PlatformError, match="etcd is gone") as caught:
-        apply(cluster, objects(), dry_run=False)
+        apply(connection, objects(), dry_run=False)
     assert caught.value.code == "platform_unreachable"
     assert len(caught.value.items) == 1
 
@@ -101,27 +103,27 @@ def test_a_server_that_fails_is_asked_no_further(
         (422, "spec is wrong", ""),
     ],
 )
-def test_what_helps(api: WholeApi, cluster: Cluster, status: int, message: str, hint: str) -> None:
+def test_what_helps(api: WholeApi, connection: Cluster, status: int, message: str, hint: str) -> None:
     api.refusals[f"PATCH {NAMESPACE}/secrets"] = (status, message)
     with pytest.raises(PlatformError) as caught:
-        apply(cluster, objects(), dry_run=False)
+        apply(connection, objects(), dry_run=False)
     assert hint in caught.value.hint
     assert message in str(caught.value.items[0])
 
 
-def test_whose_the_namespace_is(api: WholeApi, cluster: Cluster) -> None:
-    assert own_namespace(cluster, "evals")
+def test_whose_the_namespace_is(api: WholeApi, connection: Cluster) -> None:
+    assert own_namespace(connection, "evals")
     api.hold(NAMESPACE)
-    assert not own_namespace(cluster, "evals")
-    apply(cluster, objects(own_namespace=False), dry_run=False)
-    assert not own_namespace(cluster, "evals")
+    assert not own_namespace(connection, "evals")
+    apply(connection, objects(own_namespace=False), dry_run=False)
+    assert not own_namespace(connection, "evals")
     api.objects.clear()
-    apply(cluster, objects(), dry_run=False)
-    assert own_namespace(cluster, "evals")
+    apply(connection, objects(), dry_run=False)
+    assert own_namespace(connection, "evals")
 
 
-def test_a_namespace_that_may_not_be_seen(api: WholeApi, cluster: Cluster) -> None:
+def test_a_namespace_that_may_not_be_seen(api: WholeApi, connection: Cluster) -> None:
     api.refusals[f"GET {NAMESPACE}"] = (403, "forbidden")
     with pytest.raises(PlatformError) as caught:
-        own_namespace(cluster, "evals")
+        own_namespace(connection, "evals")
     assert caught.value.code == "cluster_refused"
