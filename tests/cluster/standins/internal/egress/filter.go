@@ -122,7 +122,7 @@ func (f Filter) Apply(policy Policy, leases []Lease) error {
 	}
 	var rules []upstreamRule
 	for _, each := range f.upstreams {
-		rules = append(rules, upstreamRule{matchOf(each.Addr()), each.Addr().Unmap(), each.Port()})
+		rules = append(rules, upstreamRule{matchOf(each.Addr()), each.Addr().Unmap().WithZone(""), each.Port()})
 	}
 	var script strings.Builder
 	err := ruleset.Execute(&script, map[string]any{
@@ -189,6 +189,8 @@ type Attempt struct {
 	From     int
 }
 
+var protocols = map[string]string{"6": "tcp", "17": "udp"}
+
 // Refused lists the connections that were refused lately.
 func (f Filter) Refused() ([]Attempt, error) {
 	if !f.enforce {
@@ -230,7 +232,11 @@ func parseAttempts(text []byte) ([]Attempt, error) {
 	for _, object := range answer.Nftables {
 		for _, each := range object.Set.Elem {
 			parts := each.Elem.Val.Concat
-			protocol, _ := parts[0].(string)
+			// An image without the table of protocols' names has their numbers here.
+			protocol := fmt.Sprint(parts[0])
+			if name, known := protocols[protocol]; known {
+				protocol = name
+			}
 			literal, _ := parts[1].(string)
 			port, _ := parts[2].(float64)
 			from, _ := parts[3].(float64)
