@@ -3,33 +3,22 @@
 #   docker build -t REGISTRY/argo-harbor/runner:TAG .
 #   docker build -t REGISTRY/argo-harbor/runner:TAG-oracle --build-arg AGENTS=oracle .
 
+# Any image with Python 3.13 and its `venv` module.
 ARG PYTHON=python:3.13-slim
-# What builds: the same Python at the same path, with `venv`. Differs only where PYTHON comes without it.
-ARG BUILDER=${PYTHON}
 
-FROM ${BUILDER} AS wanted
+FROM ${PYTHON} AS wanted
 # any: Harbor with all its agents. oracle: the small image, for the agents that call no model.
 ARG AGENTS=any
 COPY pyproject.toml docker/requirements.py /
 RUN python3 /requirements.py /pyproject.toml "${AGENTS}" /requirements
 
-FROM ${BUILDER} AS requirements
-COPY --from=wanted /requirements /requirements
-COPY docker/constraints.txt /requirements/
-ENV PIP_CONSTRAINT=/requirements/constraints.txt
-# pip stays out of the environment that it fills. The secrets are for package indexes of one's own.
+# The secrets are for package indexes of one's own.
+FROM ${PYTHON} AS program
+COPY --from=wanted /requirements/build.txt /
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=secret,id=ca.crt \
     python3 -m venv /pip \
     && python3 -m venv --without-pip /opt/argo-harbor \
-    && /pip/bin/pip install --no-cache-dir -r /requirements/build.txt \
-    && /pip/bin/pip --python /opt/argo-harbor/bin/python install --no-cache-dir --no-compile \
-        -r /requirements/run.txt \
-    && /pip/bin/pip --python /opt/argo-harbor/bin/python install --no-cache-dir --no-compile --no-deps \
-        -r /requirements/harbor.txt
-# Compiled here, for the runner may not write beside the sources; by hash, for layers do not keep times.
-RUN python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/argo-harbor/lib
-
-FROM requirements AS program
+    && /pip/bin/pip install --no-cache-dir -r /build.txt
 COPY . /source
 RUN /pip/bin/pip wheel --no-deps --no-index --no-build-isolation --wheel-dir /wheel /source \
     && /pip/bin/pip --python /opt/argo-harbor/bin/python install --no-deps --no-index --no-compile \
@@ -39,16 +28,29 @@ RUN /pip/bin/pip wheel --no-deps --no-index --no-build-isolation --wheel-dir /wh
 FROM ${PYTHON}
 LABEL org.opencontainers.image.title="argo-harbor runner" \
     org.opencontainers.image.licenses="Apache-2.0"
-# Python's own modules come as sources only in the official images. What installs packages goes: nothing does.
+COPY --from=wanted /requirements /opt/argo-harbor/requirements
+COPY docker/constraints.txt /opt/argo-harbor/requirements/
+# pip comes and goes within this step. Compiled here, for the runner may not write beside the sources; by hash,
+# for layers do not keep times.
+RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=secret,id=ca.crt \
+    set -eu; \
+    cd /opt/argo-harbor; \
+    export PIP_NO_CACHE_DIR=1 PIP_NO_COMPILE=1 PIP_CONSTRAINT=requirements/constraints.txt; \
+    python3 -m venv /pip; \
+    python3 -m venv --without-pip .; \
+    /pip/bin/pip --python bin/python install -r requirements/run.txt; \
+    /pip/bin/pip --python bin/python install --no-deps -r requirements/harbor.txt; \
+    rm -rf /pip; \
+    python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash lib
+# Python's own modules come as sources only in the official images. What could install more goes, from Debian too.
 RUN set -eu; \
     library="$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"; \
-    rm -rf "$library"/site-packages/pip* "$library/ensurepip" /usr/local/bin/pip*; \
+    rm -rf "$library"/site-packages/pip* "$library/ensurepip" /usr/local/bin/pip* /usr/share/python-wheels; \
     python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash \
         -x '/(test|idlelib|tkinter|turtledemo|lib2to3|site-packages)/' "$library"; \
     echo 'nonroot:x:65532:65532:nonroot:/trial:/usr/sbin/nologin' >> /etc/passwd; \
     echo 'nonroot:x:65532:' >> /etc/group; \
     install -d -o 65532 -g 65532 /trial
-COPY --from=requirements /opt/argo-harbor /opt/argo-harbor
 ENV PATH=/opt/argo-harbor/bin:/usr/local/bin:/usr/bin:/bin \
     HOME=/trial \
     LANG=C.UTF-8 \

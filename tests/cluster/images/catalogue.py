@@ -51,8 +51,7 @@ def catalogue() -> dict[str, Image]:
             repository=f"{MIRROR}/library/debian",
             tag="bookworm-slim",
         ),
-        "python": _packages("trixie", "python3"),
-        "python-venv": _packages("python", "python3-venv"),
+        "python": _packages("trixie", "python3-venv"),
         "nftables": _packages("trixie", "nftables"),
         "runc": _packages("trixie", "runc"),
         "busybox-static": _packages("trixie", "busybox-static"),
@@ -126,7 +125,7 @@ def _runner(agents: str) -> Image:
     return Image(
         dockerfile=REPOSITORY / "Dockerfile",
         repository="argo-harbor/runner",
-        bases={"PYTHON": "python", "BUILDER": "python-venv"},
+        bases={"PYTHON": "python"},
         arguments={"AGENTS": agents},
         files={part: REPOSITORY / part for part in parts},
     )

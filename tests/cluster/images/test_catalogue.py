@@ -30,7 +30,7 @@ def test_the_runner_is_what_users_build() -> None:
         image = IMAGES[name]
         assert image.dockerfile == REPOSITORY / "Dockerfile"
         assert image.arguments == {"AGENTS": agents}
-        assert image.bases.keys() == {"PYTHON", "BUILDER"}
+        assert image.bases.keys() == {"PYTHON"}
         assert {"argo_harbor", "docker", "pyproject.toml"} <= image.files.keys()
     copied = re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.M)
     for source in " ".join(copied).split():
