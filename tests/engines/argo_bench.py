@@ -29,9 +29,16 @@ WORKFLOWS = "/apis/argoproj.io/v1alpha1/namespaces/argo-harbor/workflows"
 ACCOUNTS = ("trial", "build", "executor", "network", "merge", "shard")
 
 
-def install(api: ApiServer, *, platform: str = "") -> None:
+NOBODY = "127.0.0.1:9"
+"""Where nobody listens."""
+
+
+def install(api: ApiServer, *, registry: str = NOBODY, platform: str = "") -> None:
     """What `argo-harbor install` leaves in a cluster, as far as users see it."""
-    text = f'registry = "127.0.0.1:9/x"\n{platform}\n[store]\nendpoint = "http://127.0.0.1:9"\n'
+    text = (
+        f'registry = "{registry}/x"\nbase_image_mirror = "{registry}/mirror"\n'
+        f'insecure_registries = ["{registry}"]\n[store]\nendpoint = "http://{NOBODY}"\n{platform}\n'
+    )
     api.put(f"{CORE}/configmaps/argo-harbor-platform", {"data": {"platform.toml": text}})
     profiles = {"harbor-standard.toml": 'hosts = ["@public"]', "closed.toml": ""}
     api.put(f"{CORE}/configmaps/argo-harbor-profiles", {"data": profiles})
