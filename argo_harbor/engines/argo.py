@@ -299,8 +299,12 @@ class ArgoEngine:
         return sorted(listed, key=lambda run: run.submitted_at, reverse=True)
 
     def newest(self) -> str | None:
-        runs = self.list_runs()
-        return runs[0].id if runs else None
+        """The caller's own: others submit to a cluster too."""
+        with asking(self.cluster, "list runs"):
+            mine = list(list_runs(self.cluster, user_label=user_label(self.user)))
+        if mine:
+            return max(mine, key=lambda workflow: workflow.created).name
+        return next((run.id for run in self.list_runs(mine=True)), None)
 
     def _stored_runs(self) -> list[str]:
         """Ids of runs that have a request or an end in the store."""

@@ -136,7 +136,7 @@ class Engine(Protocol):
         ...
 
     def newest(self) -> str | None:
-        """Id of the run that was submitted last."""
+        """Id of the run that the caller submitted last; None without any."""
         ...
 
     def bundle_ref(self, run_id: str) -> str:
