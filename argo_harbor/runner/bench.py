@@ -15,6 +15,7 @@ from argo_harbor.bundle.plans import read_head, read_part
 from argo_harbor.errors import HarborError, PlatformError
 from argo_harbor.model.plan import PlanHead
 from argo_harbor.model.record import AttemptRef, TrialRecord
+from argo_harbor.runner.built import image_digest
 from argo_harbor.runner.command import Command
 from argo_harbor.runner.evidence import Uploads
 from argo_harbor.runner.exits import EXIT_AGAIN
@@ -82,6 +83,7 @@ class Bench:
             node=self.place.node,
             started_at=started_at,
             began_at=self.place.began_at or started_at,
+            image_digest=image_digest(self.store, command.run, part.images.agent),
         )
 
     def uploads(self, head: PlanHead, folder: str) -> Uploads:

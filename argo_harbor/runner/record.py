@@ -25,6 +25,8 @@ class Setting:
     started_at: str
     began_at: str
     """When the runner's own process began."""
+    image_digest: str = ""
+    """`sha256:…` of the agent's image, where it is known beforehand."""
 
 
 def facts_of(report: Report | None, stop: Stop, detail: str) -> Facts:
@@ -97,7 +99,7 @@ def _sandbox(setting: Setting, report: Report) -> SandboxFacts:
             base="image",
             network="fenced",
             image=image,
-            image_digest=report.image_digest or image.partition("@")[2],
+            image_digest=setting.image_digest,
         )
     narrowed = settings.network == "none" and part.rules.narrowed
     return SandboxFacts(

@@ -10,6 +10,7 @@ from argo_harbor.runner import evidence
 from argo_harbor.runner.evidence import Uploads
 from argo_harbor.store.base import Store
 from argo_harbor.store.directory import DirectoryStore
+from tests.support.stores import Counting
 
 
 def upload(store: Store, folder: Path, prefix: str, secrets: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -106,3 +107,19 @@ def test_a_packed_half_comes_back_as_it_was_but_for_secrets_and_links(tmp_path: 
     assert (back / "artifacts" / "odd\nname").stat().st_mode & 0o111
     assert (back / "artifacts" / "empty").is_dir()
     assert not os.path.lexists(back / "link")
+
+
+def test_a_file_is_stored_again_only_when_it_changed(tmp_path: Path) -> None:
+    folder = tmp_path / "trial"
+    (folder / "agent").mkdir(parents=True)
+    for name in ("agent/log", "other"):
+        (folder / name).write_text("one")
+    store = Counting(DirectoryStore(tmp_path / "store"))
+    uploads = Uploads(store, "t/")
+    uploads.add(folder / "agent", "agent/")
+    uploads.add(folder)
+    (folder / "agent/log").write_text("another")
+    uploads.add(folder)
+    assert store.written == ["t/agent/log", "t/other", "t/agent/log"]
+    assert uploads.names == ("agent/log", "other")
+    assert store.get("t/agent/log") == b"another"

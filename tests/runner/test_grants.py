@@ -53,3 +53,7 @@ def test_values_of_the_shell_are_secrets_and_literals_are_not() -> None:
     )
     values = {"KEY": "abcdef", "PLAIN": "plain-text", "FLAG": "1", "LONG": "abcdefgh"}
     assert secrets(grants, values) == ("abcdefgh", "abcdef")
+
+
+def test_the_models_credential_is_a_secret_too() -> None:
+    assert secrets(Grants(), {}, "sk-123456", "", "short") == ("sk-123456",)

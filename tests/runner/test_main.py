@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from pathlib import Path
 
 import pytest
 
+from argo_harbor.runner import in_pod
 from argo_harbor.runner.__main__ import main
+from argo_harbor.runner.command import parse
+from argo_harbor.runner.harbor_process import harbor_process
+from argo_harbor.runner.process import Interrupt
 from argo_harbor.store import layout
+from argo_harbor.workflow import names
 from tests.runner.conftest import Desk
 from tests.support.suites import make_suite
 
@@ -71,3 +78,29 @@ def test_an_archive_with_other_content_is_not_run(desk: Desk) -> None:
     error = desk.record().error
     assert error is not None
     assert "source_unreadable" in error.message
+
+
+def test_a_pods_uid_comes_from_its_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["agent", "--plan", "p", "--run", "r", "--task", "1", "--attempt", "2", "--try", "3"]
+    command = parse(arguments, {names.POD_UID_ENV: "0a1b2c3d-0000"})
+    assert (command.uid, command.settings, command.work_name) == ("0a1b2c3d-0000", None, "1-2-3-0a1b2c3d")
+    with pytest.raises(SystemExit):
+        parse([*arguments, "--settings", "x"], {names.POD_UID_ENV: "0a1b2c3d-0000"})
+    assert "--settings needs --uid" in capsys.readouterr().err
+
+
+def test_other_commands_of_pods_have_modules_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = types.ModuleType("gate")
+    other.main = len  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "argo_harbor.runner.gate", other)
+    assert main(["gate", "--plan", "p"]) == 2
+
+
+def test_outside_of_a_pod_there_is_nothing_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = parse(["trial", "--plan", "p", "--run", "r", "--task", "0", "--attempt", "0", "--try", "0"], {})
+    monkeypatch.delenv(names.POD_UID_ENV, raising=False)
+    with harbor_process(tmp_path, command.work_name) as child:
+        assert in_pod.run(command, child, Interrupt()) == 1
+    assert "error[platform_not_configured]" in capsys.readouterr().err

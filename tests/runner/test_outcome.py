@@ -221,3 +221,12 @@ INFRA, ERRORED, CANCELLED = Outcome.INFRASTRUCTURE, Outcome.ERRORED, Outcome.CAN
 def test_budgets_of_retries_are_apart(facts: Facts, earlier: tuple[Outcome, ...], final: bool) -> None:
     verdict = judge(facts, "reward")
     assert is_final(verdict, earlier=earlier, max_retries=1, infra_retries=1) is final
+
+
+def test_a_sandbox_that_came_back_empty_has_a_code_of_its_own() -> None:
+    for facts in (
+        Facts(failure=failure("SandboxRestarted", "agent")),
+        Facts(gradings=(Graded(failure=failure("Odd", "verifier", "SandboxRestarted")),)),
+    ):
+        verdict = judge(facts, "reward")
+        assert (verdict.outcome, code_of(verdict)) == (Outcome.INFRASTRUCTURE, "sandbox_restarted")

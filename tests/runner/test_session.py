@@ -81,6 +81,12 @@ def test_a_step_has_rules_and_limits_of_its_own() -> None:
     assert (session.timeouts().verifier, session.timeouts("").verifier) == (7.0, 60.0)
 
 
+def test_a_grading_that_was_read_is_announced_with_its_time() -> None:
+    session = a_session()
+    session.graded()
+    assert session.graded_at > session.phases["sandbox"].started_at
+
+
 def test_the_list_of_links_ends_somewhere() -> None:
     session = a_session()
     session.add_links([ArtifactLink(path="a", target="b")] * (MAX_LINKS - 1))

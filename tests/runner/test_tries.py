@@ -6,7 +6,7 @@ from pathlib import Path
 
 from argo_harbor.model.record import AgentHalf
 from argo_harbor.model.states import Outcome
-from argo_harbor.runner.tries import earlier_tries, find_half
+from argo_harbor.runner.tries import earlier_tries, find_half, has_final
 from argo_harbor.store import layout
 from tests.support.records import Run, make_run
 
@@ -50,3 +50,11 @@ def test_the_latest_half_is_found_and_broken_ones_are_passed_over(tmp_path: Path
     found = find_half(run.store, run=run.run_id, index=0, attempt=0)
     assert found is not None
     assert found[1].record.ref.try_ == 1
+
+
+def test_whether_any_try_has_decided(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    run.add(0, number=0, outcome="errored", error="agent_crashed", final=False)
+    assert not has_final(run.store, run=run.run_id, index=0, attempt=0)
+    run.add(0, number=1)
+    assert has_final(run.store, run=run.run_id, index=0, attempt=0)
