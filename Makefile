@@ -3,14 +3,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help run test unit package lint e2e contract cluster-up cluster-down cluster-status cluster check coverage bench goldens schemas clean
+.PHONY: help run test unit package lint e2e contract cluster-up cluster-down cluster-status cluster-images cluster check coverage bench goldens schemas clean
 
 help:
 	@echo "make run       run the hello-world suite on this machine and print its scores"
 	@echo "make test      unit + package + lint"
 	@echo "make e2e       Harbor on generated input, real sandboxes, a real S3 server, the real command line"
 	@echo "make contract  hold the stand-ins for OpenSandbox against its own client, as root"
-	@echo "make cluster-up, cluster-status, cluster-down   a real Kubernetes with Argo on this machine, as root"
+	@echo "make cluster-up, cluster-status, cluster-images, cluster-down   a real Kubernetes with Argo on this machine, as root"
 	@echo "make cluster   the tests that need it"
 	@echo "make check     ruff, mypy, import-linter"
 	@echo "make coverage  unit + e2e with coverage, at least 90 %"
@@ -50,7 +50,7 @@ e2e: $(VENV)/.dev
 	$(PYTEST) -q -m "conformance or sandbox or services or e2e" $(ARGS)
 
 # A whole Kubernetes with Argo on this machine, for the tests; needs root and, the first time, Go and minutes.
-cluster-up cluster-down cluster-status: $(VENV)/.dev
+cluster-up cluster-down cluster-status cluster-images: $(VENV)/.dev
 	@$(BIN)/python -m tests.cluster $(@:cluster-%=%) $(ARGS)
 
 contract: $(VENV)/.dev

@@ -1,4 +1,4 @@
-"""``python -m tests.cluster up | down | status``: the real cluster that tests run on. Needs root."""
+"""``python -m tests.cluster up | down | status | images``: the real cluster that tests run on. Needs root."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cluster.down import down
 from tests.cluster.errors import ClusterError, MachineUnfit
 from tests.cluster.state import State
 from tests.cluster.status import Status, status
-from tests.cluster.up import up
+from tests.cluster.up import refresh_images, up
 from tests.support.gotools import ToolBuildFailed, ToolUnavailable
 
 EXIT_UNFIT = 3
@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("up", "start it, unless it runs"),
         ("down", "end it and remove every trace"),
         ("status", "what runs, and how to use it"),
+        ("images", "push images whose sources changed, and let the cluster use them"),
         ("leftovers", "list what a cluster left on this machine"),
     ):
         commands.add_parser(name, help=text).add_argument("--json", action="store_true")
@@ -46,6 +47,8 @@ def _run(command: str, *, as_json: bool) -> int:
         found = leftovers.find(state)
         print(json.dumps(found) if as_json else "\n".join(found) or "nothing is left behind")
         return 1 if found else 0
+    if command == "images":
+        refresh_images(state, say=_say)
     if command == "up" and not up(state, say=_say):
         _say("the cluster is up")
     if command == "down":

@@ -6,11 +6,10 @@ import string
 from pathlib import Path
 
 from tests.cluster import addresses
-from tests.cluster.kubectl import apply
+from tests.cluster.kubectl import apply, kubectl
 from tests.cluster.state import State
 
-NAMESPACE = "kube-system"
-DEPLOYMENT = "deployment/coredns"
+_ROLLOUT = ("--namespace", "kube-system", "rollout", "status", "--timeout=90s", "deployment/coredns")
 _MANIFEST = Path(__file__).parent / "manifests" / "dns.yaml"
 
 
@@ -28,3 +27,12 @@ def install(state: State, *, image: str) -> None:
         package_domain=addresses.PACKAGE_DOMAIN,
     )
     apply(state, text=text)
+
+
+def wait(state: State) -> None:
+    """Wait until it answers.
+
+    Raises:
+        ClusterError: it took too long.
+    """
+    kubectl(state, *_ROLLOUT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -99,6 +100,19 @@ def _prepare(state: State, *, say: Say) -> None:
     network.prepare(state)
 
 
+def refresh_images(state: State, *, say: Say) -> None:
+    """Push what changed since the start, and let the installed platform name the new images.
+
+    Raises:
+        ClusterError: an image could not be built or pushed, or the cluster does not take the platform.
+        ToolUnavailable, ToolBuildFailed: a program that goes into an image could not be built.
+    """
+    with only_one(say=say):
+        _prepare(state, say=say)
+        platform.write(state, images=_push_images(state, say=say))
+        platform.install(state, say=say)
+
+
 def _start(state: State, *, say: Say) -> None:
     began = time.monotonic()
 
@@ -106,26 +120,29 @@ def _start(state: State, *, say: Say) -> None:
         say(f"{time.monotonic() - began:5.1f} s  {what}")
 
     services.start_registries(state)
-    services.start_store(state)
     (pause,) = _push_images(state, say=say, only=["pause"]).values()
     node.start_containerd(state, pause=pause)
-    tell("registries, S3 server and containerd run")
-    control_plane.start_api(state)
-    control_plane.start_controllers(state)
-    node.start_kubelet(state)
-    network.start(state)
-    tell("the API server answers")
-    images = _push_images(state, say=say)
-    dns.install(state, image=images["coredns"])
-    argo.install(state, say=say)
-    argo.start(state, executor_image=images["argoexec"])
-    tell("Argo Workflows is installed")
-    _wait_for_node(state)
-    tell("the node is Ready")
-    platform.write(state, images=images)
+    tell("registries and containerd run")
+    # Images are bytes to be moved, the control plane mostly waits: neither needs the other.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        needed = pool.submit(_push_images, state, say=say, only=["coredns", "argoexec"])
+        every = pool.submit(_push_images, state, say=say)
+        services.start_store(state)
+        control_plane.start_api(state)
+        tell("the API server answers")
+        control_plane.start_controllers(state)
+        node.start_kubelet(state)
+        network.start(state)
+        argo.install(state, say=say)
+        tell("Argo's definitions are there")
+        dns.install(state, image=needed.result()["coredns"])
+        argo.start(state, executor_image=needed.result()["argoexec"])
+        _wait_for_node(state)
+        tell("the node is Ready")
+        dns.wait(state)
+        tell("names resolve")
+        platform.write(state, images=every.result())
     platform.install(state, say=tell)
-    kubectl.kubectl(state, "--namespace", dns.NAMESPACE, "rollout", "status", "--timeout=90s", dns.DEPLOYMENT)
-    tell("names resolve")
     kubeconfig.merge(state)
 
 
