@@ -10,7 +10,7 @@ from __future__ import annotations
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.workflow import names
 from argo_harbor.workflow.objects import Template
-from argo_harbor.workflow.pods import WHOLE, runner
+from argo_harbor.workflow.pods import ACCOUNT_PATCH, WHOLE, runner
 
 
 def merge_template(plan: RunPlan) -> Template:
@@ -19,6 +19,7 @@ def merge_template(plan: RunPlan) -> Template:
         "metadata": {"labels": {names.NET_LABEL: names.NET_SYSTEM}},
         "serviceAccountName": names.MERGE_ACCOUNT,
         "automountServiceAccountToken": True,
+        "podSpecPatch": ACCOUNT_PATCH,
         "activeDeadlineSeconds": plan.head.limits.merge_seconds,
         "container": runner(plan, "merge", WHOLE),
     }

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.workflow import names
+from argo_harbor.workflow.emit import to_yaml
 from argo_harbor.workflow.objects import (
     Container,
     EnvVar,
@@ -33,6 +34,11 @@ RETRY_EXPRESSION = (
 )
 """Another try after a lost or killed pod, and when the runner asks for one (75); not when the deadline was
 spent."""
+
+
+ACCOUNT_PATCH = to_yaml({"automountServiceAccountToken": True})
+"""Of pods whose `main` asks the API server. Argo itself only ever says no: where the account says no as well,
+the template's own field does nothing."""
 
 
 class RunReference(NamedTuple):

@@ -13,7 +13,7 @@ from argo_harbor.model.plan import RunPlan
 from argo_harbor.workflow import names
 from argo_harbor.workflow.entries import dag_template, ended
 from argo_harbor.workflow.objects import DAGTask, Template
-from argo_harbor.workflow.pods import WHOLE, retries, runner
+from argo_harbor.workflow.pods import ACCOUNT_PATCH, WHOLE, retries, runner
 from argo_harbor.workflow.text import inputs, parameter
 
 # More parts than fit in one DAG stand in chunks of this many.
@@ -29,6 +29,7 @@ def shard_template(plan: RunPlan) -> Template:
         "metadata": {"labels": {names.NET_LABEL: names.NET_SYSTEM}},
         "serviceAccountName": names.SHARD_ACCOUNT,
         "automountServiceAccountToken": True,
+        "podSpecPatch": ACCOUNT_PATCH,
         "retryStrategy": retries(plan),
         "container": runner(
             plan, "shard", WHOLE, arguments=["--part", inputs("part"), "--try", "{{retries}}"]
