@@ -121,12 +121,12 @@ class Bench:
         try:
             return asyncio.run(
                 run_child(
+                    self.child,
                     self._job(setting, task_dir, source),
                     outer_seconds=self.place.outer_seconds(planned or part.outer_seconds),
                     run_deadline=admission.deadline,
                     interrupt=self.interrupt,
                     on_phase=on_phase,
-                    child=self.child,
                     grace=self.place.grace,
                 )
             )

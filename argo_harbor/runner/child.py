@@ -31,9 +31,12 @@ def main() -> int:
     replace_environment(base | job.granted())
     report = asyncio.run(drive.run(job, _announce))
     (Path(job.work_dir) / REPORT_FILE).write_bytes(report.canonical())
+    # The runner goes on from here, while the interpreter clears up.
     sys.stdout.flush()
-    # What is left to do by the interpreter only takes time.
-    os._exit(0)
+    os.close(sys.stdout.fileno())
+    # The interpreter's own word for: nowhere to write to.
+    sys.stdout = None
+    return 0
 
 
 def _announce(phase: str) -> None:

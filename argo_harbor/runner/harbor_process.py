@@ -18,6 +18,8 @@ from argo_harbor.interpreter import interpreter_environment
 from argo_harbor.runner.workspace import workspace
 
 LOG_FILE = "child.log"
+CLEARING_SECONDS = 5.0
+"""For a child that has reported to end by itself."""
 
 
 class HarborProcess:
@@ -26,6 +28,7 @@ class HarborProcess:
     def __init__(self, work: Path) -> None:
         """`work` is the try's scratch folder, which the child's job must name."""
         self.work = work
+        self._handed_over = False
         with (work / LOG_FILE).open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "argo_harbor.runner.child"],
@@ -40,6 +43,7 @@ class HarborProcess:
         """Give the child its job. A child that died already leaves no report, which says so."""
         import asyncio
 
+        self._handed_over = True
         await asyncio.to_thread(self._write, job)
 
     def _write(self, job: bytes) -> None:
@@ -77,7 +81,10 @@ class HarborProcess:
         self._process.kill()
 
     def discard(self) -> None:
-        """End a child that is not needed; one that ended is left alone."""
+        """End a child that is not needed any more; one that had work to do may end by itself."""
+        if self._handed_over:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(CLEARING_SECONDS)
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()

@@ -59,7 +59,7 @@ async def pod_ground(
         token = ""
     try:
         server = await refusals.listen(refused, refusals.secret_path(token), port=settings.refusals_port)
-        stack.push_async_callback(_close, server)
+        stack.callback(server.close)
     except OSError as error:
         _LOG.warning("refused hosts are not counted: %s", error)
     egress = EgressClient(LOOPBACK, settings.egress_port, token)
@@ -71,8 +71,3 @@ async def pod_ground(
         sandbox=lambda: sandboxes.sandbox,
     )
     return sandboxes, policy
-
-
-async def _close(server: object) -> None:
-    if hasattr(server, "close"):
-        server.close()

@@ -37,19 +37,19 @@ class Ended:
 
 
 async def run_child(
+    child: HarborProcess,
     job: Job,
     *,
     outer_seconds: float,
     run_deadline: float | None,
     on_phase: Callable[[str], None],
     interrupt: Interrupt,
-    child: HarborProcess | None = None,
     grace: float = GRACE_SECONDS,
 ) -> Ended:
-    """Run one job to its end. SIGTERM of this process cancels it, also one that came before.
+    """Have the child run one job to its end. SIGTERM of this process cancels it, also one that came before.
 
-    `run_deadline` is a Unix time in seconds; `outer_seconds` counts from now. `child` is the process, if it
-    was started before.
+    `run_deadline` is a Unix time in seconds; `outer_seconds` counts from now. When this returns, the child has
+    reported and may still be clearing up.
     """
     work = Path(job.work_dir)
     limit, reason = _first_clock(outer_seconds, run_deadline)
@@ -58,22 +58,24 @@ async def run_child(
     loop.add_signal_handler(signal.SIGTERM, asked.set)
     if interrupt.asked:
         asked.set()
-    child = child or HarborProcess(work)
+    stop: Stop = ""
     try:
         talking = asyncio.create_task(_talk(child, job, on_phase))
         stopping = asyncio.create_task(asked.wait())
         await asyncio.wait({talking, stopping}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-        stop: Stop = ""
         if not talking.done():
             stop = "cancelled" if asked.is_set() else reason
             await _end(child, talking, grace)
         stopping.cancel()
-        status = await child.wait()
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
         interrupt.listen()
-        child.discard()
-    return _read(work, stop, status)
+    report = _read(work)
+    if report is None and not stop:
+        return Ended(None, "died", _last_words(work, await child.wait()))
+    if report is not None and report.cancelled and not stop:
+        stop = "cancelled"
+    return Ended(report, stop)
 
 
 def _first_clock(outer_seconds: float, run_deadline: float | None) -> tuple[float, Stop]:
@@ -88,7 +90,6 @@ async def _talk(child: HarborProcess, job: Job, on_phase: Callable[[str], None])
     async for line in child.lines():
         if line.startswith(PHASE_LINE):
             on_phase(line.removeprefix(PHASE_LINE))
-    await child.wait()
 
 
 async def _end(child: HarborProcess, talking: asyncio.Task[None], grace: float) -> None:
@@ -100,15 +101,14 @@ async def _end(child: HarborProcess, talking: asyncio.Task[None], grace: float) 
         talking.cancel()
 
 
-def _read(work: Path, stop: Stop, status: int) -> Ended:
-    report: Report | None = None
+def _read(work: Path) -> Report | None:
     with suppress(FileNotFoundError, ValidationError):
-        report = Report.from_json((work / REPORT_FILE).read_bytes())
-    if report is None and not stop:
-        with (work / LOG_FILE).open("rb") as log:
-            log.seek(max(0, os.fstat(log.fileno()).st_size - LOG_TAIL))
-            said = log.read().decode(errors="replace").strip()
-        return Ended(None, "died", f"the process that ran Harbor ended with status {status}: {said}")
-    if report is not None and report.cancelled and not stop:
-        stop = "cancelled"
-    return Ended(report, stop)
+        return Report.from_json((work / REPORT_FILE).read_bytes())
+    return None
+
+
+def _last_words(work: Path, status: int) -> str:
+    with (work / LOG_FILE).open("rb") as log:
+        log.seek(max(0, os.fstat(log.fileno()).st_size - LOG_TAIL))
+        said = log.read().decode(errors="replace").strip()
+    return f"the process that ran Harbor ended with status {status}: {said}"

@@ -15,6 +15,7 @@ import pytest
 from argo_harbor.interpreter import interpreter_environment
 from argo_harbor.model.plan import AgentPlan
 from argo_harbor.model.runner import SandboxSettings
+from argo_harbor.runner.harbor_process import HarborProcess
 from argo_harbor.runner.job import REPORT_FILE, Job
 from argo_harbor.runner.process import Interrupt
 from argo_harbor.runner.supervise import Ended, run_child
@@ -38,9 +39,11 @@ def run(made: Job, *, outer: float = 60, deadline: float | None = None, asked: b
     interrupt = Interrupt()
     interrupt.asked = asked
     before = signal.getsignal(signal.SIGTERM)
+    child = HarborProcess(Path(made.work_dir))
     try:
         return asyncio.run(
             run_child(
+                child,
                 made,
                 outer_seconds=outer,
                 run_deadline=deadline,
@@ -49,6 +52,7 @@ def run(made: Job, *, outer: float = 60, deadline: float | None = None, asked: b
             )
         )
     finally:
+        child.discard()
         signal.signal(signal.SIGTERM, before)
 
 
@@ -84,6 +88,13 @@ def test_clocks_and_signals_end_the_child(
 ) -> None:
     ended = run(job(tmp_path), outer=outer, deadline=deadline, asked=asked)
     assert ended.stop == stop
+
+
+def test_a_child_without_work_to_do_is_ended_at_once(tmp_path: Path) -> None:
+    child = HarborProcess(tmp_path)
+    child.discard()
+    child.discard()
+    assert asyncio.run(child.wait()) == -signal.SIGKILL
 
 
 def test_only_what_python_needs_is_handed_on() -> None:
