@@ -25,6 +25,8 @@ from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
 
 _LOOK_SECONDS = 0.1
+_ENDED = frozenset("ZXx")
+"""States of /proc/<pid>/stat."""
 _START_TIME = 19
 """Field of /proc/<pid>/stat after the program's name: clock ticks since boot."""
 
@@ -110,10 +112,13 @@ def _owner(store: Store, run_id: str) -> int | None:
 
 
 def process_identity(pid: int) -> str:
-    """Boot and start time of a process, empty when there is none of that pid."""
+    """Boot and start time of a process, empty when there is none of that pid, or only what its parent has not
+    yet taken note of."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        if fields[0] in _ENDED:
+            return ""
         return f"{boot}/{fields[_START_TIME]}"
     except (OSError, IndexError):
         return ""
