@@ -24,6 +24,7 @@ def install(state: State, *, image: str) -> None:
         domain=addresses.CLUSTER_DOMAIN,
         gateway=addresses.GATEWAY,
         image=image,
+        address_domain=addresses.ADDRESS_DOMAIN,
         package_domain=addresses.PACKAGE_DOMAIN,
     )
     apply(state, text=text)

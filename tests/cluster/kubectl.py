@@ -25,15 +25,14 @@ def kubectl(state: State, *arguments: str | Path, text: str | None = None, secon
     )
 
 
-def apply(state: State, *, text: str = "", files: tuple[Path, ...] = (), seconds: float = 120.0) -> None:
-    """Apply manifests on the server's side, so that definitions of any size pass.
+def apply(state: State, *, text: str) -> None:
+    """Apply manifests on the server's side.
 
     Raises:
         ClusterError: the API server refused one.
     """
-    sources = [f"--filename={file}" for file in files] or ["--filename=-"]
     options = ["--server-side", "--force-conflicts", f"--field-manager={FIELD_MANAGER}"]
-    kubectl(state, "apply", *options, *sources, text=text or None, seconds=seconds)
+    kubectl(state, "apply", *options, "--filename=-", text=text)
 
 
 def succeeds(state: State, *arguments: str | Path) -> bool:
