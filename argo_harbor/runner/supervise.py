@@ -48,8 +48,8 @@ async def run_child(
 ) -> Ended:
     """Have the child run one job to its end. SIGTERM of this process cancels it, also one that came before.
 
-    `run_deadline` is a Unix time in seconds; `outer_seconds` counts from now. When this returns, the child has
-    reported and may still be clearing up.
+    `run_deadline` is a Unix time in seconds; `outer_seconds` counts from now. When this returns the child
+    has reported, and may still be clearing up.
     """
     work = Path(job.work_dir)
     limit, reason = _first_clock(outer_seconds, run_deadline)
