@@ -65,7 +65,8 @@ def container(request: pytest.FixtureRequest) -> Iterator[Container]:
         image = shelf.build(request.param)
         name = shelf.buildah.call("from", "--pull-never", image).strip()
     yield Container(shelf.buildah, request.param, name)
-    shelf.buildah.call("rm", name)
+    with shelf.locked():
+        shelf.buildah.call("rm", name)
 
 
 def test_it_starts_as_pods_start_it(container: Container) -> None:

@@ -56,6 +56,12 @@ class Buildah:
         """Push to a registry that speaks plain HTTP. Raises: BuildFailed"""
         self.call("push", "--tls-verify=false", "--format", "oci", tag, destination)
 
+    def unmount(self) -> None:
+        """End what buildah leaves mounted for its next call, unless a container still uses it."""
+        layers = self._store / "overlay"
+        if layers.is_mount():
+            subprocess.run(["umount", str(layers)], capture_output=True, check=False)
+
     def has(self, tag: str) -> bool:
         return self._start("inspect", "--type", "image", tag).returncode == 0
 

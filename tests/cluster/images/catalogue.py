@@ -27,6 +27,8 @@ class Image:
     tag: str = ""
     """By which tasks or the node know it. Without one the tag says what is in the image, and new content is a
     new tag."""
+    on_demand: bool = False
+    """Pushed only when asked for by name."""
     suite: str = ""
     """The Debian that goes in as `root.tar`."""
     bases: Mapping[str, str] = field(default_factory=dict)
@@ -127,5 +129,7 @@ def _runner(agents: str) -> Image:
         repository="argo-harbor/runner",
         bases={"PYTHON": "python"},
         arguments={"AGENTS": agents},
+        # No pod of the tests needs the second variant.
+        on_demand=agents != "any",
         files={part: REPOSITORY / part for part in parts},
     )

@@ -37,8 +37,8 @@ class Shelf:
         self.buildah = Buildah(self.folder)
 
     def names(self) -> list[str]:
-        """Images that go into a registry; the others are only below them."""
-        return [name for name, image in self._images.items() if image.repository]
+        """Images that go into a registry unasked; the others are only below them, or on demand."""
+        return [name for name, image in self._images.items() if image.repository and not image.on_demand]
 
     def push(self, name: str) -> str:
         """Bring the image into the registry if it is not there. Returns its reference.
@@ -91,7 +91,10 @@ class Shelf:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+            try:
+                yield
+            finally:
+                self.buildah.unmount()
 
     def _digest(self, name: str) -> str:
         """Of one image; taken once, so that a checkout that changes meanwhile cannot mix two states."""
