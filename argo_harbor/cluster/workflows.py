@@ -147,6 +147,12 @@ def list_parts(cluster: Cluster, run: Workflow) -> list[Workflow]:
     return sorted(owned, key=lambda workflow: workflow.name)
 
 
+def parts_of(cluster: Cluster, run: str) -> list[Workflow]:
+    """The same by the run's name, for those who know no more of it. Raises: ClusterError."""
+    found = cluster.list(path_of(cluster.namespace), labels=f"{names.RUN_LABEL}={run}")
+    return sorted(map(Workflow, found), key=lambda workflow: workflow.name)
+
+
 def is_part(workflow: Workflow) -> bool:
     """Whether it is a part of a run too large for one Workflow: those belong to another workflow."""
     owned = (workflow.data.get("metadata") or {}).get("ownerReferences") or ()

@@ -20,7 +20,7 @@ from argo_harbor.cluster.client import Cluster
 from argo_harbor.cluster.connect import connect_in_pod
 from argo_harbor.cluster.errors import ClusterError, NotFound, Unreachable
 from argo_harbor.cluster.parts import find_or_create, part_name, part_object
-from argo_harbor.cluster.workflows import Workflow, find_workflow, stop_workflow
+from argo_harbor.cluster.workflows import Workflow, find_workflow, parts_of, stop_workflow
 from argo_harbor.errors import EXIT_OK, PlatformError
 from argo_harbor.runner.exits import Again, run_command
 from argo_harbor.runner.pod import Pod, claim_run, read_pod
@@ -95,8 +95,12 @@ class Shard:
             namespace=self._pod.namespace,
         )
         try:
-            workflow = find_or_create(self._cluster, body)
-            return self._follow(workflow)
+            for earlier in parts_of(self._cluster, self._run):
+                # The step that followed it was lost for good: two parts at once would pass the run's cap.
+                if earlier.name != name and not earlier.over:
+                    self._say(f"waiting for {earlier.name}")
+                    self._follow(earlier)
+            return self._follow(find_or_create(self._cluster, body))
         except ClusterError as error:
             if self._interrupt.asked:
                 self._end(name)

@@ -30,10 +30,10 @@ RUNNER_RESOURCES: ResourceRequirements = {
 
 RETRY_EXPRESSION = (
     "!(lastRetry.message contains 'deadline') && "
-    "(lastRetry.status == 'Error' || asInt(lastRetry.exitCode) in [-1, 75, 137, 143])"
+    "(lastRetry.status == 'Error' || asInt(lastRetry.exitCode) in [-1, 75, 137, 143, 255])"
 )
 """Another try after a lost or killed pod, and when the runner asks for one (75); not when the deadline was
-spent."""
+spent. 255 is what a node's container runtime says of containers that it lost when it was started again."""
 
 
 ACCOUNT_PATCH = to_yaml({"automountServiceAccountToken": True})

@@ -85,6 +85,23 @@ def test_a_repeated_step_finds_the_part_by_its_name(
     assert [method for method, _ in api.asked].count("POST") == 1
 
 
+def test_no_part_starts_beside_another_one(api: ApiServer, tmp_path: Path, store: DirectoryStore) -> None:
+    other = f"{WORKFLOWS}/run-1-001"
+    api.put(other, {"metadata": {"labels": {names.RUN_LABEL: "run-1"}}, "status": {"phase": "Running"}})
+    created_beside: list[bool] = []
+
+    def step() -> None:
+        if not created_beside:
+            created_beside.append(f"{WORKFLOWS}/{NAME}" in api.objects)
+            api.objects[other]["status"]["phase"] = "Failed"
+        else:
+            phase(api, "Succeeded")
+
+    assert shard(tmp_path, step).run() == 0
+    assert created_beside == [False]
+    assert api.workflow(NAME)["status"]["phase"] == "Succeeded"
+
+
 def test_a_part_that_is_taken_away_has_ended(api: ApiServer, tmp_path: Path, store: DirectoryStore) -> None:
     assert shard(tmp_path, lambda: api.objects.pop(f"{WORKFLOWS}/{NAME}")).run() == 0
 

@@ -322,5 +322,5 @@ def test_retries() -> None:
             "limit": "1",
             "retryPolicy": "Always",
             "expression": "!(lastRetry.message contains 'deadline') && (lastRetry.status == 'Error' "
-            "|| asInt(lastRetry.exitCode) in [-1, 75, 137, 143])",
+            "|| asInt(lastRetry.exitCode) in [-1, 75, 137, 143, 255])",
         }
