@@ -45,6 +45,7 @@ class Bench:
     place: Place
     interrupt: Interrupt
     child: HarborProcess
+    _head: PlanHead | None = None
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
     @property
@@ -53,8 +54,10 @@ class Bench:
         return self.child.work
 
     def head(self) -> PlanHead:
-        """Raises: PlatformError `plan_unreadable`."""
-        return read_head(self.command.plan, self.store)
+        """The plan's head, read once. Raises: PlatformError `plan_unreadable`."""
+        if self._head is None:
+            self._head = read_head(self.command.plan, self.store)
+        return self._head
 
     def setting(self, head: PlanHead, *, uid: str, try_: int, started_at: str) -> Setting:
         """Raises: PlatformError `plan_unreadable`."""
