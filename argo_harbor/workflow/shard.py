@@ -16,6 +16,8 @@ from argo_harbor.workflow.objects import DAGTask, Template
 from argo_harbor.workflow.pods import ACCOUNT_PATCH, WHOLE, retries, runner
 from argo_harbor.workflow.text import inputs, parameter
 
+# It only follows: giving up on a part that still runs would let the merge begin beside it.
+_TRIES = 10
 # More parts than fit in one DAG stand in chunks of this many.
 _CHUNK = 150
 
@@ -30,7 +32,7 @@ def shard_template(plan: RunPlan) -> Template:
         "serviceAccountName": names.SHARD_ACCOUNT,
         "automountServiceAccountToken": True,
         "podSpecPatch": ACCOUNT_PATCH,
-        "retryStrategy": retries(plan),
+        "retryStrategy": {**retries(plan), "limit": str(_TRIES)},
         "container": runner(
             plan, "shard", WHOLE, arguments=["--part", inputs("part"), "--try", "{{retries}}"]
         ),

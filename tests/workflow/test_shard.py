@@ -53,6 +53,12 @@ def test_parts_follow_one_another(documents: list[dict[str, Any]]) -> None:
         assert before["name"] in entry["depends"]
 
 
+def test_a_step_that_only_follows_is_not_given_up_soon(documents: list[dict[str, Any]]) -> None:
+    strategy = templates(documents[0])[names.SHARD]["retryStrategy"]
+    assert int(strategy["limit"]) >= 10
+    assert "255" in strategy["expression"]
+
+
 def test_created_parts_name_the_run_in_every_pod(documents: list[dict[str, Any]]) -> None:
     for number, part in enumerate(documents[1:]):
         name = part_name(RUN, number, part)
