@@ -79,7 +79,7 @@ def judge(
     return Causes(
         ended_by=cut,
         attempts=dict(_of_attempts(nodes, because, cut)),
-        tasks=dict(_of_tasks(workflows, nodes, because, head)),
+        tasks=dict(_of_tasks(workflows, nodes, because, head, cut=cut)),
         others=_of_others(workflows, nodes),
         seconds=(end - created).total_seconds() if created else 0.0,
     )
@@ -135,7 +135,12 @@ def _of_attempts(
 
 
 def _of_tasks(
-    workflows: Iterable[Workflow], nodes: tuple[Node, ...], because: Mapping[str, Cause], head: PlanHead
+    workflows: Iterable[Workflow],
+    nodes: tuple[Node, ...],
+    because: Mapping[str, Cause],
+    head: PlanHead,
+    *,
+    cut: EndedBy | None,
 ) -> Iterator[tuple[int, Cause]]:
     """Of tasks whose steps were left out, most often because an image that they wait for was not built."""
     indexes = {entry.dag_name: entry.index for entry in head.running}
@@ -143,16 +148,16 @@ def _of_tasks(
     by_child = {
         child: because.get(node.id) or Cause("image_build_failed", f"{node.entry}: {_ending(node)}")
         for node in nodes
-        if node.template == names.BUILD and node.phase in BROKEN
+        if node.template == names.BUILD and node.phase in BROKEN and not (cut and _told_to_end(node))
         for child in node.children
     }
     for node in nodes:
-        if node.phase == "Omitted":
-            left_out = Cause(
-                "not_started", f"its step was left out: {node.message or 'what it waits for failed'}"
-            )
+        said = f"its step was left out: {node.message or 'what it waits for failed'}"
+        # A run that was cut leaves steps out as well, and then that is told of the run.
+        cause = by_child.get(node.id) or (None if cut else Cause("not_started", said))
+        if node.phase == "Omitted" and cause is not None:
             for entry in chunks.get(node.entry, (node.entry,)):
-                if entry in indexes and (cause := by_child.get(node.id) or left_out):
+                if entry in indexes:
                     yield indexes[entry], cause
 
 

@@ -229,6 +229,25 @@ def test_a_stop_is_told_of_the_run_and_not_of_each_attempt(tmp_path: Path, messa
     assert found.attempts == {}
 
 
+def test_a_build_that_a_stop_cut_off_did_not_fail(tmp_path: Path) -> None:
+    message = "workflow shutdown with strategy:  Stop"
+    cut = {"templateName": names.BUILD, "phase": "Failed", "message": message, "children": ["run-1-x"]}
+    failed = {"templateName": names.BUILD, "phase": "Failed", "message": "Error", "children": ["run-1-y"]}
+    found = judged(
+        tmp_path,
+        workflow(
+            node("a(0)", entry="build-a(0)", **cut),
+            node("b(0)", entry="build-b(0)", **failed),
+            *(
+                node(each, type="Skipped", entry=f"task-{number}", phase="Omitted")
+                for number, each in enumerate("xyz")
+            ),
+            spec={"shutdown": "Stop"},
+        ),
+    )
+    assert found.tasks == {1: Cause("image_build_failed", "build-b: Error")}
+
+
 def test_the_deadline_of_the_workflow(tmp_path: Path) -> None:
     spec = {"activeDeadlineSeconds": 60}
     run = workflow(spec=spec, startedAt="2026-01-02T03:04:05Z")
