@@ -30,7 +30,7 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	@touch $(VENV)/.run $@
 
 run: $(VENV)/.run
-	$(BIN)/argo-harbor runs submit --harbor-dir examples/hello-world --agent oracle
+	$(BIN)/argo-harbor runs submit --harbor-dir examples/hello-world --agent oracle --engine local
 
 test: unit package lint
 
