@@ -27,6 +27,10 @@ def doctor(
     quick: Annotated[
         bool, typer.Option("--quick", help="Start no probe pods: ask the API server and the store only.")
     ] = False,
+    seconds: Annotated[
+        int,
+        typer.Option("--seconds", metavar="N", min=5, max=3600, help="Until every check must be over."),
+    ] = 50,
     platform: Annotated[
         Path | None,
         typer.Option(
@@ -47,7 +51,7 @@ def doctor(
 
     settings = _from_file(platform)
     cluster = connect(context, namespace or (settings.namespace if settings else None))
-    examination = Examination(cluster, settings or platform_of(cluster), quick=quick)
+    examination = Examination(cluster, settings or platform_of(cluster), quick=quick, seconds=seconds)
     output.note(f"Context {cluster.context}, namespace {cluster.namespace}")
     with _interrupted_by_termination():
         found = _look(examination)

@@ -14,7 +14,7 @@ from typing import Any
 from argo_harbor.cluster.client import Json
 from argo_harbor.cluster.pods import Pod
 from argo_harbor.doctor import pods
-from argo_harbor.doctor.result import Result, failed, ok, skipped, warning
+from argo_harbor.doctor.result import Result, failed, ok, skipped
 from argo_harbor.doctor.visit import Visit
 from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import names
@@ -108,10 +108,9 @@ def _step(
             return pods.pull_failure(line, problem)._replace(hint="set the controller's --executor-image")
         return pods.no_answer(line, visit, pod)
     waits = visit.warning_about(pod.name) or pod.waits_for()
-    if not waits and pod.phase in ("Running", "Succeeded"):
-        told = f"its pod is {pod.phase}, and the controller has not heard of its end"
-        return warning(line, told, "repeat it; if it stays so, see the logs of the pod's container `wait`")
-    return failed(line, f"its pod is {pod.phase}: {waits or 'no reason is given'}", _cure(line, waits))
+    if not waits:
+        return failed(line, f"its pod is still {pod.phase or 'unscheduled'}", pods.PATIENCE)
+    return failed(line, f"its pod is {pod.phase}: {waits}", _cure(line, waits))
 
 
 def _cure(line: str, said: str) -> str:
@@ -170,7 +169,7 @@ def _workflow(visit: Visit, platform: Platform) -> Json:
         "metadata": {"name": visit.name("argo"), "namespace": visit.cluster.namespace, "labels": labels},
         "spec": {
             "entrypoint": names.MAIN,
-            "activeDeadlineSeconds": 180,
+            "activeDeadlineSeconds": int(visit.seconds) + 120,
             "ttlStrategy": {"secondsAfterCompletion": 600},
             "serviceAccountName": names.TRIAL_ACCOUNT,
             "automountServiceAccountToken": False,

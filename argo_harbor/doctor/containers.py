@@ -62,10 +62,9 @@ def images(visit: Visit, platform: Platform) -> list[Result]:
             told = f"{reference} does not hold what pods call" + (f": {said}" if said else "")
             results.append(failed(line, told, f"set images.{name} to a release that does"))
         else:
-            waits = (pod.waits_for() or visit.warning_about(pod.name)) if pod else "no pod"
-            results.append(
-                failed(line, f"{reference} is not there yet: {waits or 'being pulled'}", "repeat it")
-            )
+            waits = (pod.waits_for() or visit.warning_about(pod.name)) if pod else ""
+            told = f"{reference} is not there yet: {waits or 'being pulled'}"
+            results.append(failed(line, told, pods.PATIENCE))
     return results
 
 

@@ -14,6 +14,8 @@ from argo_harbor.model.platform import Platform
 from argo_harbor.workflow.pods import unprivileged
 
 MAIN = "main"
+PATIENCE = "give it more time: --seconds 180"
+"""The cure where time ran out and nothing else is known to be wrong."""
 RESOURCES = {
     "requests": {"cpu": "10m", "memory": "64Mi"},
     "limits": {"cpu": "1", "memory": "512Mi"},
@@ -71,11 +73,9 @@ def no_answer(name: str, visit: Visit, pod: Pod | None) -> Result:
     if terminated:
         return _ended_badly(name, terminated)
     waits = pod.waits_for() or visit.warning_about(pod.name)
-    return failed(
-        name,
-        f"the probe pod is {pod.phase or 'not scheduled'}: {waits or 'no reason is given'}",
-        "repeat it when that is over" if pod.phase == "Running" else "see what the nodes can take",
-    )
+    if not waits:
+        return failed(name, f"the probe pod is still {pod.phase or 'unscheduled'}", PATIENCE)
+    return failed(name, f"the probe pod is {pod.phase}: {waits}", "see what the nodes can take")
 
 
 def pull_failure(name: str, problem: PullError) -> Result:

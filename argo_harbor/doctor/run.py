@@ -15,9 +15,6 @@ from argo_harbor.doctor.server import Question
 from argo_harbor.doctor.visit import Stopped, Visit
 from argo_harbor.model.platform import BUILT_IN, Platform
 
-SECONDS = 50.0
-"""Until every check must have said something; removing what was made takes a few more."""
-
 
 class Check(NamedTuple):
     """Something to look at, on its own thread."""
@@ -39,7 +36,7 @@ class Examination:
     belongs in the table."""
 
     def __init__(
-        self, cluster: Cluster, platform: Platform | Result, *, quick: bool, seconds: float = SECONDS
+        self, cluster: Cluster, platform: Platform | Result, *, quick: bool, seconds: float = 50
     ) -> None:
         """`platform` is the one in force, or what keeps it from being known: then only the API server is
         asked."""

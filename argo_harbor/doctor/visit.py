@@ -39,6 +39,7 @@ class Visit:
         """`seconds` until every check must have come to an end."""
         self.cluster = cluster
         self.id = secrets.token_hex(4)
+        self.seconds = seconds
         self.deadline = time.monotonic() + seconds
         self._over = threading.Event()
         self._lock = threading.Lock()
@@ -146,7 +147,7 @@ def pod_of(visit: Visit, role: str, containers: list[Json], **spec: Any) -> Json
         },
         "spec": {
             "restartPolicy": "Never",
-            "activeDeadlineSeconds": 180,
+            "activeDeadlineSeconds": int(visit.seconds) + 120,
             "terminationGracePeriodSeconds": 1,
             "serviceAccountName": names.TRIAL_ACCOUNT,
             "automountServiceAccountToken": False,

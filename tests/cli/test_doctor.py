@@ -64,6 +64,7 @@ def test_an_end_by_signal_leaves_nothing(
     argo_harbor: Command, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.answers["supplies"] = None
+    before = signal.getsignal(signal.SIGTERM)
 
     def end(created: dict[str, object]) -> None:
         bench.admit(created)
@@ -75,7 +76,7 @@ def test_an_end_by_signal_leaves_nothing(
     assert done.status == 130
     left = [name for name in bench.api.names(f"{NAMESPACE}/pods") if "-argo-" not in name]
     assert left == []
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_what_cannot_be_removed_is_said(argo_harbor: Command, bench: Bench) -> None:

@@ -158,7 +158,7 @@ def test_a_sidecar_after_which_nothing_starts(bench: Bench) -> None:
             "skipped",
             "needs the runner's image",
         ),
-        ({"phase": "Running"}, "failed", "is Running"),
+        ({"phase": "Running"}, "failed", "still Running"),
     ],
 )
 def test_a_probe_that_says_nothing(bench: Bench, status: dict[str, Any], state: str, message: str) -> None:

@@ -8,6 +8,7 @@ from argo_harbor.cluster.client import Cluster
 from argo_harbor.errors import PlatformError
 from argo_harbor.install.changes import apply, own_namespace, unified
 from argo_harbor.install.manifests import Settings, StoreCredentials, manifests
+from argo_harbor.install.rights import ACCOUNT_RULES
 from argo_harbor.model.platform import Platform, StoreSettings
 from argo_harbor.workflow import names
 from tests.support.whole_api import WholeApi
@@ -71,14 +72,7 @@ def test_every_refusal_is_told_and_the_rest_is_applied(api: WholeApi, connection
         apply(connection, objects(), dry_run=False)
     assert caught.value.code == "cluster_refused"
     assert {item.file for item in caught.value.items} == {
-        f"Role/{name}"
-        for name in (
-            names.EXECUTOR_ACCOUNT,
-            names.NETWORK_ACCOUNT,
-            names.MERGE_ACCOUNT,
-            names.SHARD_ACCOUNT,
-            names.USER_ROLE,
-        )
+        f"Role/{name}" for name in (*filter(ACCOUNT_RULES.get, ACCOUNT_RULES), names.USER_ROLE)
     }
     assert "admin" in caught.value.hint
     assert f"{NAMESPACE}/configmaps/{names.PLATFORM_CONFIGMAP}" in api.objects
