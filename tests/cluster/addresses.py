@@ -60,4 +60,4 @@ PACKAGE_DOMAIN = "packages.test"
 """Every name below it resolves, in the cluster only, to the gateway."""
 
 ADDRESS_DOMAIN = "addresses.test"
-"""Names below it resolve, in the cluster only, to the address that they spell: `any.192-0-2-7.addresses.test`."""
+"""Names below it resolve, in the cluster only, to the address they spell: `any.192-0-2-7.addresses.test`."""

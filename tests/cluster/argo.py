@@ -45,7 +45,7 @@ def install(state: State, *, say: gotools.Say) -> None:
     there = kubectl(state, "get", "crd", "--output=name").split()
     for name, file in files.items():
         if name not in there:
-            # Applying would compare megabytes with nothing, longer than a busy API server lets a request take.
+            # Applying also merges megabytes, which can take longer than the API server lets a request take.
             kubectl(state, "create", "--validate=false", f"--filename={file}")
     kubectl(state, "wait", "--for=condition=Established", "--timeout=60s", *files)
 

@@ -1,7 +1,7 @@
 """Pytest fixtures for the tests marked ``cluster``; ``tests/conftest.py`` loads them as a plugin.
 
 Where no cluster can be started the tests are skipped and say why; in continuous integration that is a
-failure. A cluster that was up before stays up. Run these tests in one process: workers would end it under
+failure. A cluster that was there before stays. Run these tests in one process: workers would end it under
 each other.
 """
 
@@ -26,14 +26,16 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     terminal = request.config.pluginmanager.getplugin("terminalreporter")
     say = terminal.write_line if terminal else print
     state = State.here()
+    # Of a start that others have under way the end is waited for, and the cluster is theirs.
+    ours = not state.exists
     try:
-        started = up(state, say=say)
+        up(state, say=say)
     except (MachineUnfit, gotools.ToolUnavailable) as reason:
         if os.environ.get("CI") == "true":
             pytest.fail(f"no cluster: {reason}", pytrace=False)
         pytest.skip(f"no cluster: {reason}")
     yield Cluster.of(state)
-    if started:
+    if ours:
         down(state, say=say)
 
 
