@@ -14,6 +14,7 @@ from argo_harbor.cluster.errors import Forbidden
 from argo_harbor.cluster.nodes import BROKEN, Node
 from argo_harbor.cluster.pods import Pod, PullError, list_pods
 from argo_harbor.cluster.pulls import cause_of, pull_of, reported_pulls
+from argo_harbor.cluster.starts import verdict_on
 from argo_harbor.cluster.workflows import Workflow, find_workflow, list_parts
 from argo_harbor.model.causes import Cause, Causes, EndedBy
 from argo_harbor.model.plan import PlanHead
@@ -76,6 +77,7 @@ def judge(
     because = {
         identity: cause_of(error, head.platform.secrets.image_pull) for identity, error in pulls.items()
     }
+    because |= {pod.node_id: cause for pod in pods if (cause := verdict_on(pod))}
     return Causes(
         ended_by=cut,
         attempts=dict(_of_attempts(nodes, because, cut)),

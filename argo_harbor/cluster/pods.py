@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,13 @@ PULL_REASONS = frozenset(
 STARTING = frozenset({"PodInitializing", "ContainerCreating"})
 """What every container says while nothing is wrong with it."""
 _MESSAGE_CHARS = 500
+# Digits alone could be a part of a digest or a port.
+_UNAUTHORIZED = re.compile(
+    r"unauthorized|authentication required|authorization failed|no basic auth|forbidden|access denied|"
+    r"status:? (?:code )?40[13]\b",
+    re.IGNORECASE,
+)
+_NOT_FOUND = re.compile(r"\bnot found\b|manifest unknown|name unknown|no match for platform", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +40,13 @@ class PullError:
     @property
     def unauthorized(self) -> bool:
         """Whether the registry wants credentials that the pod did not show."""
-        text = self.message.lower()
-        return any(
-            word in text for word in ("unauthorized", "authentication required", "401", "forbidden", "403")
-        )
+        return _UNAUTHORIZED.search(self.message) is not None
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the next pull will meet the same: a refused login, no such image, a name that is none."""
+        unnamed = self.reason in ("InvalidImageName", "ErrImageNeverPull")
+        return unnamed or self.unauthorized or _NOT_FOUND.search(self.message) is not None
 
 
 @dataclass(frozen=True)
@@ -53,9 +64,19 @@ class Pod:
         return str(self._metadata.get("uid", ""))
 
     @property
+    def annotations(self) -> Mapping[str, str]:
+        return self._metadata.get("annotations") or {}
+
+    @property
     def node_id(self) -> str:
         """Id of its node in the workflow's status."""
-        return str((self._metadata.get("annotations") or {}).get(NODE_ID_ANNOTATION, ""))
+        return str(self.annotations.get(NODE_ID_ANNOTATION, ""))
+
+    @property
+    def node(self) -> str:
+        """Name of the machine that it was given to; empty while it waits for one."""
+        spec = self.data.get("spec")
+        return str(spec.get("nodeName") or "") if isinstance(spec, dict) else ""
 
     @property
     def workflow(self) -> str:
@@ -87,6 +108,14 @@ class Pod:
                 message = str(waiting.get("message") or "")[:_MESSAGE_CHARS]
                 found.append(PullError(str(status.get("image") or ""), str(waiting["reason"]), message))
         return found
+
+    def config_error(self) -> str:
+        """What a container lacks that cannot be made: a Secret, a key of one; empty where nothing does."""
+        for status, waiting in self._waiting():
+            if waiting.get("reason") == "CreateContainerConfigError":
+                message = str(waiting.get("message") or "")[:_MESSAGE_CHARS]
+                return ": ".join(filter(None, (str(status.get("name") or ""), message)))
+        return ""
 
     def waits_for(self) -> str:
         """Why a pending pod does not run yet, in words of scheduler or node; empty when it just starts."""

@@ -112,6 +112,7 @@ def _accounts(cluster: Cluster) -> Iterator[Look]:
         names.NETWORK_ACCOUNT,
         names.MERGE_ACCOUNT,
         names.SHARD_ACCOUNT,
+        names.WATCH_ACCOUNT,
     )
     try:
         missing = [

@@ -40,9 +40,10 @@ ACCOUNT_RULES: Mapping[str, tuple[Rule, ...]] = {
     names.TRIAL_ACCOUNT: (),
     names.BUILD_ACCOUNT: (),
     names.EXECUTOR_ACCOUNT: (_RESULTS,),
-    # The pod that creates a run's NetworkPolicies does so with its executor's token.
+    # The pods that create a run's NetworkPolicies and its watch do so with their executor's token.
     names.NETWORK_ACCOUNT: (
         Rule(NETWORKING, ("networkpolicies",), ("get", "create", "patch")),
+        Rule(CORE, ("pods",), ("get", "create", "patch")),
         _RESULTS,
     ),
     # Only to say why trials are missing.
@@ -52,6 +53,11 @@ ACCOUNT_RULES: Mapping[str, tuple[Rule, ...]] = {
     ),
     # Creates a part of a run, looks how it is, and stops it with the run.
     names.SHARD_ACCOUNT: (Rule(ARGO, ("workflows",), ("create", "get", "patch")),),
+    # Looks for pods that wait in vain, and ends them.
+    names.WATCH_ACCOUNT: (
+        Rule(ARGO, ("workflows",), ("list",)),
+        Rule(CORE, ("pods",), ("list", "patch")),
+    ),
 }
 """Rules by account; an account without rules gets no Role."""
 

@@ -28,6 +28,7 @@ RESERVED = frozenset(
         "trial",
         "trial-verified",
         "verify",
+        "watch",
     )
 )
 """Entries and templates of every workflow."""

@@ -17,7 +17,7 @@ from argo_harbor.runner.harbor_process import harbor_process
 from argo_harbor.runner.process import Interrupt
 from argo_harbor.workflow.names import WORK_PATH
 
-OTHER_COMMANDS = ("build", "gate", "shard", "merge")
+OTHER_COMMANDS = ("build", "gate", "shard", "merge", "watch")
 """Commands of pods that run no trial; each has a module of its name with a `main`."""
 
 

@@ -7,6 +7,7 @@ Called by the `compile` command, by publishing and by submitting.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from argo_harbor.errors import UsageError
 from argo_harbor.model.plan import RunPlan
@@ -16,7 +17,7 @@ from argo_harbor.workflow.build import Build, build_entry, build_template, build
 from argo_harbor.workflow.checks import check_plan
 from argo_harbor.workflow.entries import trial_entry
 from argo_harbor.workflow.gate import gate_template
-from argo_harbor.workflow.graph import NETWORK_READY, Graph
+from argo_harbor.workflow.graph import NETWORK_READY, WATCH, Graph
 from argo_harbor.workflow.limits import SIZED_TRIES, breaches, fits, json_bytes, status_bytes
 from argo_harbor.workflow.merge import merge_template
 from argo_harbor.workflow.nodes import NodeCounter
@@ -27,6 +28,7 @@ from argo_harbor.workflow.shapes import Shapes
 from argo_harbor.workflow.shard import chain, shard_template
 from argo_harbor.workflow.split import split
 from argo_harbor.workflow.tasks import PlannedTask, planned_tasks
+from argo_harbor.workflow.watch import watch_template
 
 
 def compile_workflow(
@@ -71,7 +73,7 @@ class _Compiler:
             key: build for key, build in builds(self._tasks).items() if key not in present
         }
         self._shapes = Shapes(plan, self._tasks)
-        self._graph = Graph(self._builds, self._shapes, attempts=plan.head.n_attempts)
+        self._graph = partial(Graph, self._builds, self._shapes, attempts=plan.head.n_attempts)
         chosen = set(plan.head.canary)
         if chosen.issuperset(task.index for task in self._tasks):
             # A gate with nothing behind it would only delay the merge.
@@ -80,8 +82,8 @@ class _Compiler:
         self._rest = [task for task in self._tasks if task.index not in chosen]
 
     def whole(self) -> Workflow:
-        templates = self._graph.templates(self._canary, self._rest)
-        templates += self._work(self._tasks, WHOLE)
+        templates = self._graph().templates(self._canary, self._rest)
+        templates += [watch_template(self._plan), *self._work(self._tasks, WHOLE)]
         if self._canary:
             templates.append(gate_template(self._plan, WHOLE))
         templates.append(merge_template(self._plan))
@@ -95,15 +97,22 @@ class _Compiler:
         least = 1 if first else 2
         parts = first + split(self._rest, self._part, weigh, first=len(first), least=least)
         templates = chain(len(parts), canary_parts=len(first), first=f"{names.NETWORK_BASE}.Succeeded")
-        templates[0]["dag"]["tasks"].insert(0, {"name": names.NETWORK_BASE, "template": names.NETWORK_BASE})
-        templates += [network.base_template(self._plan), shard_template(self._plan)]
+        templates[0]["dag"]["tasks"][:0] = [
+            {"name": names.NETWORK_BASE, "template": names.NETWORK_BASE},
+            WATCH,
+        ]
+        templates += [
+            network.base_template(self._plan),
+            watch_template(self._plan),
+            shard_template(self._plan),
+        ]
         if self._canary:
             templates.append(gate_template(self._plan, WHOLE))
         templates.append(merge_template(self._plan))
         return [assemble.whole(self._plan, templates, builds=len(self._builds)), *parts]
 
     def _part(self, tasks: Sequence[PlannedTask], number: int) -> Workflow:
-        templates = [*self._graph.templates([], tasks), *self._work(tasks, PART)]
+        templates = [*self._graph(watched=False).templates([], tasks), *self._work(tasks, PART)]
         return assemble.part(
             self._plan, templates, number=number, builds=len({key for task in tasks for key in task.built})
         )

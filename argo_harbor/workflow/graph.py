@@ -22,6 +22,8 @@ from argo_harbor.workflow.tasks import PlannedTask
 
 NETWORK = (names.NETWORK_BASE, names.NETWORK_INTERNET)
 NETWORK_READY = succeeded(NETWORK)
+WATCH: DAGTask = {"name": names.WATCH, "template": names.WATCH}
+"""Nothing waits for it: without it a pod that cannot start only holds its place for longer."""
 _PASSED = succeeded([names.GATE])
 
 
@@ -33,7 +35,11 @@ def network_entries() -> list[DAGTask]:
 class Graph:
     """Makes the DAG templates of one workflow."""
 
-    def __init__(self, builds: Mapping[str, Build], shapes: Shapes, *, attempts: int) -> None:
+    def __init__(
+        self, builds: Mapping[str, Build], shapes: Shapes, *, attempts: int, watched: bool = True
+    ) -> None:
+        """`watched` is false for a part: its parent has the watch."""
+        self._first = network_entries() + ([WATCH] if watched else [])
         self._builds = builds
         self._shapes = shapes
         self._attempts = attempts
@@ -41,11 +47,11 @@ class Graph:
     def templates(self, canary: Sequence[PlannedTask], rest: Sequence[PlannedTask]) -> list[Template]:
         """`main`, and its chunks where the entries do not fit into it. Without a canary there is no gate."""
         keys = {key for task in (*canary, *rest) for key in task.built}
-        entries = len(NETWORK) + len(keys) + len(canary) + len(rest) + bool(canary)
+        entries = len(self._first) + len(keys) + len(canary) + len(rest) + bool(canary)
         return [self._flat(canary, rest)] if entries <= MAX_DAG_TASKS else self._chunked(canary, rest)
 
     def _flat(self, canary: Sequence[PlannedTask], rest: Sequence[PlannedTask]) -> Template:
-        entries = network_entries()
+        entries = list(self._first)
         start = NETWORK_READY
         first = _built(canary)
         if canary:
@@ -57,7 +63,7 @@ class Graph:
         return dag_template(names.MAIN, entries)
 
     def _chunked(self, canary: Sequence[PlannedTask], rest: Sequence[PlannedTask]) -> list[Template]:
-        entries = network_entries()
+        entries = list(self._first)
         chunks: list[Template] = []
         hoisted: set[str] = set()
         start = NETWORK_READY
