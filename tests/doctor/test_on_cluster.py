@@ -92,7 +92,7 @@ def faulty(
 
 
 def test_faults_are_told_apart_each_with_its_cure(doctor: Doctor, faulty: Path, cluster: Cluster) -> None:
-    status, checks = doctor("--namespace", NAMESPACE)
+    status, checks = doctor("--namespace", NAMESPACE, "--seconds", "150")
     assert status == 1
     wrong = bad(checks)
     assert names.token_secret(names.EXECUTOR_ACCOUNT) in wrong["installation"]
@@ -115,7 +115,7 @@ def test_a_fence_that_nobody_enforces(
         return pod_of(visit, role, *arguments, **spec, **({"hostNetwork": True} if role == "fenced" else {}))
 
     monkeypatch.setattr(network, "pod_of", outside)
-    visit = Visit(connect(), seconds=50)
+    visit = Visit(connect(), seconds=150)
     try:
         policy = network.fence(visit, read_platform(cluster.platform))[0]
     finally:
@@ -141,7 +141,7 @@ def test_somebody_without_rights_and_then_with_those_of_people(
         subject = f"--serviceaccount={cluster.namespace}:{account[1]}"
         role = f"--role={names.USER_ROLE}"
         cluster.kubectl("create", "rolebinding", account[1], role, subject)
-        status, checks = doctor()
+        status, checks = doctor("--seconds", "150")
         assert status == 0
         assert checks["permissions"]["status"] == "ok"
         assert checks["argo controller"]["status"] == "ok"
