@@ -26,7 +26,7 @@ from tests.support.records import Run
 
 CORE = "/api/v1/namespaces/argo-harbor"
 WORKFLOWS = "/apis/argoproj.io/v1alpha1/namespaces/argo-harbor/workflows"
-ACCOUNTS = ("trial", "build", "executor", "network", "merge", "shard")
+ACCOUNTS = ("trial", "build", "executor", "network", "merge", "shard", "watch")
 
 
 NOBODY = "127.0.0.1:9"
