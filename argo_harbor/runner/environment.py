@@ -99,10 +99,10 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is no
                 await self._sandbox.start()
         except TimeoutError as error:
             raise SandboxStartFailed(f"not ready after {session.part.timeouts.start:g} s") from error
-        folders = self._mount_targets(writable_only=True)
-        if self.task_env_config.workdir:
-            await self.ensure_dirs([self.task_env_config.workdir], chmod=False)
-        await self.ensure_dirs(folders)
+        if workdir := self.task_env_config.workdir:
+            # Not yet in the folder itself, which a ready image need not have.
+            _made(await self.exec(self._ensure_dirs_command([workdir], chmod=False), cwd="/"))
+        _made(await self.ensure_dirs(self._mount_targets(writable_only=True)))
         await self._upload_environment_dir_after_start()
 
     def _context(self) -> Path | None:
@@ -234,6 +234,13 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is no
         found = await self.sandbox.exec(tests, cwd="/", user="root", timeout_sec=STOP_SECONDS)
         names = found.stdout.split()
         return f"{', '.join(names)} came back after it was read and removed" if names else ""
+
+
+def _made(done: ExecResult | None) -> None:
+    """Raises SandboxStartFailed when folders that everything else relies on could not be made."""
+    if done is not None and done.return_code != 0:
+        said = (done.stderr or done.stdout or "").strip()[:500]
+        raise SandboxStartFailed(f"folders of the sandbox cannot be made: {said}")
 
 
 def _reward_paths() -> str:
