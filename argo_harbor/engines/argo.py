@@ -307,14 +307,8 @@ class ArgoEngine:
         return next((run.id for run in self.list_runs(mine=True)), None)
 
     def _stored_runs(self) -> list[str]:
-        """Ids of runs that have a request or an end in the store."""
-        return sorted(
-            {
-                entry.key.split("/")[1]
-                for entry in self.store.list(layout.runs())
-                if entry.key.count("/") == 2 and entry.key.endswith(("/request.json", "/state.json"))
-            }
-        )
+        """Ids of runs that have left anything in the store."""
+        return [name for name in self.store.folders(layout.runs()) if layout.is_run_id(name)]
 
     def _listed(self, run_id: str, workflow: Workflow) -> RunInfo:
         state = bundle_merge.read_state(run_id, self.store)

@@ -280,12 +280,15 @@ class LocalEngine:
 
     def _run_ids(self) -> list[str]:
         """Ids of the runs in the store, the newest first."""
-        requests = [
-            (entry.modified, entry.key.split("/")[1])
-            for entry in self.store.list(layout.runs())
-            if entry.key.endswith("/request.json") and entry.key.count("/") == 2
+        found = {
+            name: read_request(self.store, name)
+            for name in self.store.folders(layout.runs())
+            if layout.is_run_id(name)
+        }
+        submitted = [
+            (str(request.get("submitted_at", "")), name) for name, request in found.items() if request
         ]
-        return [run_id for _, run_id in sorted(requests, reverse=True)]
+        return [run_id for _, run_id in sorted(submitted, reverse=True)]
 
     def bundle_dir(self, run_id: str) -> Path:
         """Absolute folder of the run's bundle, whether or not it is there."""

@@ -71,6 +71,12 @@ class Store(Protocol):
         """All objects whose key starts with the prefix, sorted by key."""
         ...
 
+    def folders(self, prefix: str) -> Iterator[str]:
+        """Names of what lies directly below a prefix that ends in a slash, as far as it is no object itself;
+        sorted. Costs no look at what is in them.
+        """
+        ...
+
     def delete(self, key: str) -> None:
         """Deleting what is not there is no error."""
         ...

@@ -146,6 +146,17 @@ class DirectoryStore:
             if key.startswith(prefix):
                 yield Entry(key, found.st_size, found.st_mtime)
 
+    def folders(self, prefix: str) -> Iterator[str]:
+        base = self._file(prefix.rstrip("/")) if prefix else self._prefix
+        try:
+            with os.scandir(base) as entries:
+                found = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise self._unreadable(base, error) from error
+        yield from sorted(name for name in found if prefix or name != _UNFINISHED)
+
     def _files(self, base: str) -> Iterator[tuple[str, os.stat_result]]:
         folders = [base]
         unfinished = self._prefix + _UNFINISHED

@@ -252,20 +252,34 @@ class S3Store:
         """A page of 1,000 at a time; what others put there under names that are no keys is left out."""
         folder, _, _ = prefix.rpartition("/")
         start = self._root + prefix if not folder or check_key(folder) else ""
-        token = ""
-        while True:
-            with self._reading(f"list {prefix or 'the objects'}", prefix):
-                page = self._persist(partial(self._page, start, token))
+        for page in self._pages(prefix, start):
             for entry in page.entries:
                 key = entry.key.removeprefix(self._root)
                 if entry.key.startswith(start) and is_key(key):
                     yield entry._replace(key=key)
+
+    def folders(self, prefix: str) -> Iterator[str]:
+        start = self._root + prefix if not prefix or check_key(prefix.rstrip("/")) else ""
+        for page in self._pages(prefix, start, folders=True):
+            for found in page.folders:
+                name = found.removeprefix(start).rstrip("/")
+                if found.startswith(start) and is_key(name) and "/" not in name:
+                    yield name
+
+    def _pages(self, prefix: str, start: str, *, folders: bool = False) -> Iterator[s3_listing.Page]:
+        """The pages of a listing; `prefix` says to people what is listed, `start` to the server."""
+        token = ""
+        while True:
+            with self._reading(f"list {prefix or 'the objects'}", prefix):
+                page = self._persist(partial(self._page, start, token, folders=folders))
+            yield page
             token = page.token
             if not token:
                 return
 
-    def _page(self, prefix: str, token: str) -> s3_listing.Page:
-        return s3_listing.read_page(self._client.send("GET", query=s3_listing.query(prefix, token)).data)
+    def _page(self, prefix: str, token: str, *, folders: bool = False) -> s3_listing.Page:
+        query = s3_listing.query(prefix, token, folders=folders)
+        return s3_listing.read_page(self._client.send("GET", query=query).data)
 
     def delete(self, key: str) -> None:
         name = self._name(key)

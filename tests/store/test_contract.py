@@ -150,6 +150,18 @@ def test_list_is_sorted_and_keeps_to_the_prefix(store: Store) -> None:
     assert (found.key, found.size) == ("tasks/x", 7)
 
 
+def test_folders_are_named_without_what_is_in_them(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3_listing, "PAGE", 2)
+    for key in ("runs/b b/x", "runs/a/deep/y", "runs/a/z", "runs/file", "runs/c/1", "runs/ü/1", "other/x"):
+        store.put(key, b"")
+    assert list(store.folders("runs/")) == ["a", "b b", "c", "ü"]
+    assert list(store.folders("runs/a/")) == ["deep"]
+    assert list(store.folders("")) == ["other", "runs"]
+    assert list(store.folders("none/")) == list(store.folders("runs/file/")) == []
+    with pytest.raises(ValueError, match="no key"):
+        list(store.folders("../"))
+
+
 def test_a_long_list_is_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than a page of an S3 server; names that sort differently with and without what follows a slash."""
     monkeypatch.setattr(s3_listing, "PAGE", 20)

@@ -81,6 +81,10 @@ class Counting:
         self.calls["list"] += 1
         return self._store.list(prefix)
 
+    def folders(self, prefix: str) -> Iterator[str]:
+        self.calls["folders"] += 1
+        return self._store.folders(prefix)
+
     def delete(self, key: str) -> None:
         self.calls["delete"] += 1
         self._store.delete(key)
