@@ -74,6 +74,18 @@ def start(state: State, *, executor_image: str) -> None:
     )
 
 
+def kill_and_start(state: State) -> None:
+    """End the controller without a word of warning, as a lost node does, and start it anew."""
+    option = "--executor-image="
+    (image,) = (
+        part.removeprefix(option)
+        for part in processes.command_line(state, "workflow-controller")
+        if part.startswith(option)
+    )
+    processes.stop(state, "workflow-controller", grace_seconds=0)
+    start(state, executor_image=image)
+
+
 def _definitions(*, say: gotools.Say) -> tuple[Path, ...]:
     """The files with the definitions, kept beside the programs so that Go is asked only once."""
     folder = gotools.tool_folder(ARGO) / "definitions"

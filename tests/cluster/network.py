@@ -59,11 +59,15 @@ def prepare(state: State) -> None:
     (folder / "10-argo-harbor.conflist").write_text(json.dumps(_cni(state), indent=2))
 
 
-def start(state: State) -> None:
-    """Start what makes services reachable and what enforces NetworkPolicies."""
+def start_services(state: State) -> None:
+    """Start what makes services reachable under their addresses."""
     config = state.config / "kube-proxy.json"
     config.write_text(json.dumps(_proxy(state), indent=2))
     processes.start(state, "kube-proxy", [state.programs / "kube-proxy", f"--config={config}"])
+
+
+def start_policies(state: State) -> None:
+    """Start what enforces NetworkPolicies; the node must be known to the API server."""
     processes.start(
         state,
         "kube-router",

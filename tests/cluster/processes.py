@@ -58,6 +58,14 @@ def alive(state: State, name: str) -> bool:
     return _pid(state, name) is not None
 
 
+def command_line(state: State, name: str) -> list[str]:
+    """How a running program was started; empty for one that is not running."""
+    pid = _pid(state, name)
+    if pid is None:
+        return []
+    return Path(f"/proc/{pid}/cmdline").read_bytes().decode().rstrip("\0").split("\0")
+
+
 def names(state: State) -> list[str]:
     """The programs that were started and not stopped since, running or not."""
     return sorted(file.stem for file in state.pids.glob("*.json"))

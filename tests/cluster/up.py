@@ -27,6 +27,7 @@ from tests.cluster import (
     programs,
     services,
 )
+from tests.cluster.errors import ClusterError
 from tests.cluster.state import State
 from tests.support import gotools
 from tests.support.gotools import Say
@@ -132,17 +133,20 @@ def _start(state: State, *, say: Say) -> None:
         tell("the API server answers")
         control_plane.start_controllers(state)
         node.start_kubelet(state)
-        network.start(state)
+        network.start_services(state)
         argo.install(state, say=say)
         tell("Argo's definitions are there")
         dns.install(state, image=needed.result()["coredns"])
         argo.start(state, executor_image=needed.result()["argoexec"])
         _wait_for_node(state)
+        network.start_policies(state)
         tell("the node is Ready")
         dns.wait(state)
         tell("names resolve")
         platform.write(state, images=every.result())
     platform.install(state, say=tell)
+    if ended := stopped(state):
+        raise ClusterError(f"{ended[0]} ended after its start:\n{processes.tail(state, ended[0])}")
     kubeconfig.merge(state)
 
 
