@@ -18,10 +18,12 @@ def kubectl(state: State, *arguments: str | Path, text: str | None = None, secon
     Raises:
         ClusterError: it failed; with its own words.
     """
-    program = [state.programs / "kubectl", f"--kubeconfig={state.kubeconfig}"]
-    # Its usual place is the user's home, where it would outlive the cluster.
-    program.append(f"--cache-dir={state.data / 'kubectl'}")
-    return run([*program, *arguments], text=text, seconds=seconds)
+    own = [
+        f"--kubeconfig={state.kubeconfig}",
+        # Its usual place is the user's home, where it would outlive the cluster.
+        f"--cache-dir={state.data / 'kubectl'}",
+    ]
+    return run([state.programs / "kubectl", *own, *arguments], text=text, seconds=seconds)
 
 
 def apply(state: State, *, text: str) -> None:

@@ -54,15 +54,12 @@ def prepare(state: State) -> None:
     masquerade = _masquerade()
     if not succeeds(["iptables", "-t", "nat", "-C", *masquerade]):
         run(["iptables", "-t", "nat", "-A", *masquerade])
-    folder = cni_folder(state)
-    folder.mkdir(exist_ok=True)
-    (folder / "10-argo-harbor.conflist").write_text(json.dumps(_cni(state), indent=2))
+    state.configure(f"{cni_folder(state).name}/10-argo-harbor.conflist", json.dumps(_cni(state), indent=2))
 
 
 def start_services(state: State) -> None:
     """Start what makes services reachable under their addresses."""
-    config = state.config / "kube-proxy.json"
-    config.write_text(json.dumps(_proxy(state), indent=2))
+    config = state.configure("kube-proxy.json", json.dumps(_proxy(state), indent=2))
     processes.start(state, "kube-proxy", [state.programs / "kube-proxy", f"--config={config}"])
 
 

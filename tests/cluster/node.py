@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 from tests.cluster import addresses, certificates, cgroups, network, processes
@@ -32,8 +31,7 @@ def start_containerd(state: State, *, pause: str) -> None:
         ClusterError: it ended, or took too long.
     """
     _remember_folders(state)
-    config = state.config / "containerd.toml"
-    config.write_text(_containerd(state, pause))
+    config = state.configure("containerd.toml", _containerd(state, pause))
     _registries(state)
     processes.start(state, "containerd", ["containerd", "--config", config])
     processes.wait_until(
@@ -48,10 +46,8 @@ def start_containerd(state: State, *, pause: str) -> None:
 def start_kubelet(state: State) -> None:
     """Start the kubelet, which registers the node."""
     cgroups.make()
-    resolv = state.config / "resolv.conf"
-    shutil.copyfile(_machine_resolv_conf(), resolv)
-    config = state.config / "kubelet.json"
-    config.write_text(json.dumps(_kubelet(state, resolv), indent=2))
+    resolv = state.configure("resolv.conf", _machine_resolv_conf().read_text())
+    config = state.configure("kubelet.json", json.dumps(_kubelet(state, resolv), indent=2))
     processes.start(
         state,
         "kubelet",
@@ -129,10 +125,9 @@ def _registries(state: State) -> None:
 
 
 def _hosts(state: State, registry: str, *, server: str) -> None:
-    folder = _registry_folder(state) / registry
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "hosts.toml").write_text(
-        f'server = "{server}"\n[host."{server}"]\n  capabilities = ["pull", "resolve"]\n'
+    state.configure(
+        f"{_registry_folder(state).name}/{registry}/hosts.toml",
+        f'server = "{server}"\n[host."{server}"]\n  capabilities = ["pull", "resolve"]\n',
     )
 
 

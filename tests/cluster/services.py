@@ -26,8 +26,7 @@ def start_registries(state: State) -> None:
     Raises:
         ClusterError: one ended, or took too long.
     """
-    passwords = state.config / "htpasswd"
-    passwords.write_text(_HTPASSWD)
+    passwords = state.configure("htpasswd", _HTPASSWD)
     _start_registry(state, "registry", port=addresses.REGISTRY_PORT)
     _start_registry(
         state,
@@ -84,8 +83,8 @@ def start_store(state: State) -> None:
 
 
 def _start_registry(state: State, name: str, *, port: int, auth: str = "") -> None:
-    config = state.config / f"{name}.yaml"
-    config.write_text(
+    config = state.configure(
+        f"{name}.yaml",
         f"""version: 0.1
 log:
   level: warn
@@ -98,7 +97,7 @@ storage:
     enabled: true
 http:
   addr: {addresses.GATEWAY}:{port}
-{auth}"""
+{auth}""",
     )
     environment = {"OTEL_TRACES_EXPORTER": "none"}
     processes.start(state, name, [state.programs / "registry", "serve", config], environment=environment)

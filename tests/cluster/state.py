@@ -82,6 +82,15 @@ class State:
                 )
             )
 
+    def configure(self, name: str, text: str) -> Path:
+        """Write a program's settings and return the file; untouched if it says the same, since some programs
+        end when their file is written."""
+        file = self.config / name
+        if not file.exists() or file.read_text() != text:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return file
+
     def load(self) -> Record:
         """The record; an empty one when there is none."""
         if not self.exists:

@@ -45,8 +45,10 @@ def picture() -> dict[str, str]:
 
 
 @pytest.fixture
-def no_cluster() -> Iterator[State]:
+def no_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
     """A machine without a cluster; whoever had one before has one again afterwards."""
+    # This one is about the user's own file.
+    monkeypatch.delenv("KUBECONFIG")
     state = State.here()
     had = is_up(state)
     run("down")
