@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -30,7 +31,7 @@ def picture() -> dict[str, str]:
     commands = {
         "rules": ["iptables-save"],
         "rules of IPv6": ["ip6tables-save"],
-        "tables": ["nft", "list", "ruleset"],
+        "tables": ["nft", "--stateless", "list", "ruleset"],
         "sets": ["ipset", "list", "-name"],
         "interfaces": ["ip", "-brief", "link"],
         "routes": ["ip", "route"],
@@ -38,10 +39,13 @@ def picture() -> dict[str, str]:
         "mounts": ["findmnt", "--noheadings", "--raw", "--output", "TARGET"],
         "settings": ["sysctl", "net.ipv4.ip_forward", "vm.overcommit_memory", "kernel.panic"],
     }
-    return {
-        name: subprocess.run(command, capture_output=True, text=True).stdout
-        for name, command in commands.items()
-    }
+    return {name: _lasting(subprocess.check_output(command, text=True)) for name, command in commands.items()}
+
+
+def _lasting(output: str) -> str:
+    """Without what changes by itself: counters of packets, and comments with the time."""
+    lines = [line for line in output.splitlines() if not line.startswith("#")]
+    return "\n".join(re.sub(r"\[\d+:\d+\]", "", line) for line in lines)
 
 
 @pytest.fixture
