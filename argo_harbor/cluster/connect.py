@@ -36,6 +36,7 @@ def connect(context: str | None = None, namespace: str | None = None) -> Cluster
     Raises PlatformError: `platform_not_configured` without a kubeconfig or such a context,
     `platform_unreachable` when nothing answers.
     """
+    import yaml
     from kubernetes import client, config
 
     if not has_kubeconfig():
@@ -62,7 +63,7 @@ def connect(context: str | None = None, namespace: str | None = None) -> Cluster
         config.load_kube_config(
             config_file=files, context=chosen, client_configuration=configuration, persist_config=False
         )
-    except (config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
+    except (config.ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, KeyError) as error:
         raise PlatformError(
             "platform_not_configured",
             f"the kubeconfig cannot be used: {error}",
