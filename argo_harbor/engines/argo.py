@@ -313,10 +313,13 @@ class ArgoEngine:
     def _listed(self, run_id: str, workflow: Workflow) -> RunInfo:
         state = bundle_merge.read_state(run_id, self.store)
         ended = end_of_workflow(workflow)
-        now = RunPhase.RUNNING if workflow.phase == "Running" else RunPhase.ACCEPTED
+        phase = state.phase if state else ended
+        if phase is None:
+            began = any(self.store.folders(layout.trials(run_id)))
+            phase = RunPhase.RUNNING if began else RunPhase.ACCEPTED
         return RunInfo(
             id=run_id,
-            phase=state.phase if state else ended or now,
+            phase=phase,
             result_state=state.result_state
             if state
             else ResultState.FAILED

@@ -29,6 +29,8 @@ def test_a_run_that_was_just_submitted(argo: ArgoBench) -> None:
     assert run.submitted_at == argo.api.workflow(run_id)["metadata"]["creationTimestamp"]
     assert run.plan_digest == planned.digest
     assert argo.engine.newest() == run_id
+    argo.says(run_id, "Running")
+    assert [listed.phase for listed in argo.engine.list_runs()] == [RunPhase.ACCEPTED]
     assert argo.engine.place == "context double, namespace argo-harbor"
 
 
@@ -44,6 +46,7 @@ def test_a_plainly_submitted_workflow_is_a_run_whatever_its_name(argo: ArgoBench
     argo.says("suite-6pg5w", "Running")
     found = argo.engine.survey("suite-6pg5w")
     assert found.run.phase is RunPhase.RUNNING
+    assert [run.phase for run in argo.engine.list_runs()] == [RunPhase.RUNNING]
     assert found.results().tasks[0].result.summary.trial_count == 1
     assert [run.id for run in argo.engine.list_runs()] == ["suite-6pg5w"]
     merge("suite-6pg5w", argo.store, plan=planned.digest, engine="argo")
