@@ -170,13 +170,14 @@ class ArgoEngine:
         """Raises: UsageError `unknown_run`, PlatformError."""
         workflow = self._find(run_id)
         plan = self._plan_of(run_id, workflow)
+        logins = self.site.platform.secrets.image_pull
         found = survey(
             run_id,
             self.store,
             engine=self.name,
             plan=plan,
             ended=self._ended(run_id, plan, workflow, now=time.time()),
-            observed=LiveRun(self.cluster, workflow).observe(),
+            observed=LiveRun(self.cluster, workflow, logins=logins).observe(),
             seen=self._seen,
         )
         request = read_request(self.store, run_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
@@ -28,8 +28,10 @@ _PHASE = re.compile(r"^\s*\d+m [\d.]+s  (sandbox|setup|agent|verifier|collect) b
 class LiveRun:
     """One look at a run; ask anew for the next."""
 
-    def __init__(self, cluster: Cluster, workflow: Workflow | None) -> None:
+    def __init__(self, cluster: Cluster, workflow: Workflow | None, *, logins: Sequence[str] = ()) -> None:
+        """`logins` are the Secrets that its pods pull images with."""
         self._cluster = cluster
+        self._logins = logins
         self._workflow = workflow
 
     def observe(self) -> Observed:
@@ -42,7 +44,7 @@ class LiveRun:
         with asking(self._cluster, f"look at {workflow.name}"):
             workflows = [workflow, *self._parts]
             pods = self._pods
-        return observe(workflows, pods, phases=self._phases(pods))
+        return observe(workflows, pods, phases=self._phases(pods), logins=self._logins)
 
     @cached_property
     def _parts(self) -> list[Workflow]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from argo_harbor.bundle.observed import Observed, Step
 from argo_harbor.cluster.nodes import BROKEN, Node
 from argo_harbor.cluster.pods import STARTING, Pod
+from argo_harbor.cluster.pulls import cause_of
 from argo_harbor.cluster.workflows import Workflow
 from argo_harbor.workflow import names
 
@@ -22,27 +23,44 @@ _STATES = {
     "Omitted": "omitted",
 }
 _STEP_TEMPLATES = frozenset(
-    {names.BUILD, names.GATE, names.MERGE, names.SHARD, names.NETWORK_BASE, names.NETWORK_INTERNET}
+    {
+        names.BUILD,
+        names.GATE,
+        names.MERGE,
+        names.SHARD,
+        names.NETWORK_BASE,
+        names.NETWORK_INTERNET,
+        names.NETWORK_BUILD,
+    }
 )
 _NEEDED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9]*)\.")
 """Names in a DAG entry's `depends`."""
 
 
 def observe(
-    workflows: Sequence[Workflow], pods: Iterable[Pod], *, phases: Mapping[str, str] | None = None
+    workflows: Sequence[Workflow],
+    pods: Iterable[Pod],
+    *,
+    phases: Mapping[str, str] | None = None,
+    logins: Sequence[str] = (),
 ) -> Observed:
     """What a run's workflows (its own, and its parts) and pods say.
 
-    `phases` are what running trial pods say of themselves, by pod uid: `setup`, `agent`, `verifier`.
+    `phases` are what running trial pods say of themselves, by pod uid: `setup`, `agent`, `verifier`. `logins`
+    are the Secrets that pods pull images with.
     """
-    by_node = {pod.node_id: pod for pod in pods}
+    by_node = {pod.node_id: _Waiting(pod, _waits(pod, logins)) for pod in pods}
     nodes = [node for workflow in workflows for node in workflow.nodes]
     building: set[int] = set()
     details: dict[int, str] = {}
     waiting = _tasks_by_build(workflows)
     for node in _whole_steps(nodes):
-        if node.template == names.BUILD and not node.over:
-            tasks = waiting.get(node.entry, ())
+        if node.template != names.BUILD:
+            continue
+        tasks = waiting.get(node.entry, ())
+        if node.phase in BROKEN:
+            details.update(dict.fromkeys(tasks, f"its image was not built: {node.message}".rstrip(": ")))
+        elif not node.over:
             building.update(tasks)
             details.update(dict.fromkeys(tasks, _held_up("building its image", node, nodes, by_node)))
     details.update(_trials(nodes, by_node, phases or {}))
@@ -52,6 +70,18 @@ def observe(
         steps=tuple(_steps(nodes, by_node)),
         complete=all(workflow.knows_nodes for workflow in workflows),
     )
+
+
+class _Waiting(NamedTuple):
+    pod: Pod
+    reason: str
+    """What it waits for; empty when it just starts."""
+
+
+def _waits(pod: Pod, logins: Sequence[str]) -> str:
+    for error in pod.pull_errors():
+        return cause_of(error, logins).message
+    return pod.waits_for()
 
 
 def trial_pods(pods: Iterable[Pod]) -> list[Pod]:
@@ -91,31 +121,32 @@ def _indexes(tasks: Iterable[Mapping[str, Any]]) -> Iterator[int]:
                 yield int(each["value"])
 
 
-def _trials(nodes: Iterable[Node], pods: Mapping[str, Pod], phases: Mapping[str, str]) -> dict[int, str]:
+def _trials(nodes: Iterable[Node], pods: Mapping[str, _Waiting], phases: Mapping[str, str]) -> dict[int, str]:
     details: dict[int, str] = {}
     for node in nodes:
         if not node.is_pod or node.index is None or node.over:
             continue
         if node.template.partition("-")[0] not in TRIAL_ROLES:
             continue
-        pod = pods.get(node.id)
+        waiting = pods.get(node.id)
+        pod = waiting.pod if waiting else None
         if pod is not None and pod.uid in phases and pod.phase == "Running":
             details[node.index] = phases[pod.uid]
         elif node.phase == "Running":
             details.setdefault(node.index, "running")
         else:
-            details.setdefault(node.index, _pending(node, pod))
+            details.setdefault(node.index, _pending(node, waiting))
     return details
 
 
-def _pending(node: Node, pod: Pod | None) -> str:
-    reason = (pod.waits_for() if pod is not None else "") or node.message
-    if reason in STARTING or (pod is not None and not reason):
+def _pending(node: Node, waiting: _Waiting | None) -> str:
+    reason = (waiting.reason if waiting else "") or node.message
+    if reason in STARTING or (waiting is not None and not reason):
         return "starting"
     return f"pending: {reason}" if reason else "pending"
 
 
-def _held_up(doing: str, group: Node, nodes: Iterable[Node], pods: Mapping[str, Pod]) -> str:
+def _held_up(doing: str, group: Node, nodes: Iterable[Node], pods: Mapping[str, _Waiting]) -> str:
     """What is being done, and what its pod waits for if it does not run."""
     members = {group.id, *group.children}
     for node in nodes:
@@ -133,7 +164,7 @@ def _whole_steps(nodes: Sequence[Node]) -> Iterator[Node]:
     return (node for node in nodes if node.id not in tries)
 
 
-def _steps(nodes: Sequence[Node], pods: Mapping[str, Pod]) -> Iterator[Step]:
+def _steps(nodes: Sequence[Node], pods: Mapping[str, _Waiting]) -> Iterator[Step]:
     for node in sorted(_whole_steps(nodes), key=lambda node: (node.started, node.name)):
         if node.template in _STEP_TEMPLATES:
             state = "failed" if node.phase in BROKEN else _STATES.get(node.phase, "pending")

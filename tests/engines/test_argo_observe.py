@@ -96,8 +96,12 @@ def test_an_image_that_cannot_be_pulled_is_named() -> None:
     found = look(
         {"a": node("t0", "agent-0123abcd", "Pending", inputs={"index": "0"})},
         [pod("a", containerStatuses=[{"name": "sandbox", "image": "r/x:1", "state": {"waiting": waiting}}])],
+        logins=["mine"],
     )
-    assert found.details == {0: "pending: ImagePullBackOff: r/x:1: 401 Unauthorized"}
+    assert found.details == {
+        0: "pending: docker.io refuses a pull of r/x:1 with the login of Secret mine: "
+        "ImagePullBackOff: 401 Unauthorized"
+    }
 
 
 def test_steps_in_the_order_in_which_they_began() -> None:
@@ -124,3 +128,10 @@ def test_nodes_that_only_argos_server_has() -> None:
 def test_only_running_pods_of_trials_are_asked() -> None:
     other = Pod({"metadata": {"labels": {}}, "status": {"phase": "Running"}})
     assert trial_pods([pod("a", "Running"), pod("b"), other]) == [pod("a", "Running")]
+
+
+def test_a_build_that_failed_is_told_of_the_tasks_that_wait_for_it() -> None:
+    (name,) = build_names(2, 1)
+    found = look({"a": node(name, "build", "Failed", message="exit 1")}, tasks=2, images=1)
+    assert found.details == dict.fromkeys((0, 1), "its image was not built: exit 1")
+    assert found.building == frozenset()
