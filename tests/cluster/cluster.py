@@ -66,7 +66,7 @@ class Cluster:
         names = [each.name for each in fields(self) if each.name != "state"]
         return {name: str(getattr(self, name)) for name in names} | {"logs": str(self.state.logs)}
 
-    def kubectl(self, *arguments: str | Path, text: str | None = None, seconds: float = 120.0) -> str:
+    def kubectl(self, *arguments: str | Path, text: str | None = None, seconds: float = 150.0) -> str:
         """Return what kubectl prints; ``text`` becomes its standard input.
 
         Raises:

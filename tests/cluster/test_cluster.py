@@ -18,6 +18,7 @@ pytestmark = pytest.mark.cluster
 # PID 1 gets no default action for SIGTERM: without a handler every stop costs the grace period.
 SLEEP = "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"
 SECONDS = 120.0
+TIMEOUT = f"--timeout={SECONDS:.0f}s"
 REFUSED = ("ErrImagePull", "ImagePullBackOff")
 
 
@@ -28,7 +29,7 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     wait(lambda: succeeds(cluster, "get", "serviceaccount", "default", "--namespace", name))
     yield name
-    cluster.kubectl("delete", "namespace", name, "--timeout=90s")
+    cluster.kubectl("delete", "namespace", name, TIMEOUT)
 
 
 def pod(cluster: Cluster, namespace: str, name: str, script: str, **spec: Any) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def run_to_end(cluster: Cluster, namespace: str, name: str, script: str) -> str:
     """The output of a pod that must succeed."""
     cluster.create(pod(cluster, namespace, name, script))
     done = "--for=jsonpath={.status.phase}=Succeeded"
-    cluster.kubectl("wait", done, f"pod/{name}", "--namespace", namespace, "--timeout=60s")
+    cluster.kubectl("wait", done, f"pod/{name}", "--namespace", namespace, TIMEOUT)
     return cluster.kubectl("logs", name, "--namespace", namespace)
 
 
@@ -111,7 +112,7 @@ def test_network_policy_is_enforced(cluster: Cluster, namespace: str) -> None:
         pod(cluster, namespace, "client", SLEEP),
     )
     for name in ("server", "client"):
-        ready = ["wait", "--for=condition=Ready", f"pod/{name}", "--namespace", namespace, "--timeout=60s"]
+        ready = ["wait", "--for=condition=Ready", f"pod/{name}", "--namespace", namespace, TIMEOUT]
         cluster.kubectl(*ready)
     address = cluster.get("pod", "server", "--namespace", namespace)["status"]["podIP"]
 
