@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from argo_harbor.bundle import rows, state
 from argo_harbor.bundle.collect import Collected, Collector
+from argo_harbor.bundle.earlier import earlier_causes
 from argo_harbor.bundle.evidence import folder_of
 from argo_harbor.bundle.facts import TaskFacts
 from argo_harbor.bundle.files import Draft, Lines, Listed, drafting, pretty
@@ -71,6 +72,8 @@ def merge(
     digest = plan or find_plan(run_id, store)
     head = read_head(digest, store)
     ended_by = ended_by or causes.ended_by or ended_earlier(run_id, store)
+    if not causes.attempts and not causes.tasks:
+        causes = replace(causes, attempts=earlier_causes(run_id, store).attempts)
     collector = Collector(run_id, store, head, digest, ended_by, causes)
     phase: RunPhase = ended_by or RunPhase.FAILED
     try:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from argo_harbor.bundle import state
 from argo_harbor.bundle.collect import Collector, Seen
+from argo_harbor.bundle.earlier import earlier_causes
 from argo_harbor.bundle.facts import TaskFacts
 from argo_harbor.bundle.gather import Gathered, coverage_of, gather
 from argo_harbor.bundle.merge import ended_earlier, read_state
@@ -17,6 +18,7 @@ from argo_harbor.bundle.plans import find_plan, read_head
 from argo_harbor.bundle.statistics import mean
 from argo_harbor.bundle.summary import summarize
 from argo_harbor.model.bundle import RUN_FILE
+from argo_harbor.model.causes import NOTHING_KNOWN
 from argo_harbor.model.documents import (
     Item,
     ResultsDocument,
@@ -147,7 +149,8 @@ def survey(
     ended_by = ended_earlier(run_id, store) if merged else None
     if merged is None and ended is not None and ended.phase in (RunPhase.CANCELLED, RunPhase.EXPIRED):
         ended_by = ended.phase
-    gathered = gather(Collector(run_id, store, head, digest, ended_by, seen=seen))
+    causes = earlier_causes(run_id, store) if merged else NOTHING_KNOWN
+    gathered = gather(Collector(run_id, store, head, digest, ended_by, causes, seen=seen))
     return Survey(gathered, merged or ended, engine, bundle_ref(run_id, store), observed)
 
 

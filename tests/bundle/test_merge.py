@@ -209,6 +209,18 @@ def test_missing_never_started(tmp_path: Path) -> None:
     assert result.state.result_state is ResultState.NONE
 
 
+def test_a_later_merge_remembers_what_the_cluster_has_forgotten(tmp_path: Path) -> None:
+    run = make_run(tmp_path, 2)
+    run.start(1)
+    known = Causes(attempts={(0, 0): Cause("image_pull_failed", "there is none")})
+    merge(run.run_id, run.store, plan=run.plan, causes=known)
+    before = [rows(run, "tasks.jsonl"), rows(run, "trials.jsonl")]
+    forgotten = Causes(others=Cause("not_started", "its workflow is gone"))
+    merge(run.run_id, run.store, plan=run.plan, causes=forgotten)
+    assert missing(run) == ("image_pull_failed", "there is none")
+    assert [rows(run, "tasks.jsonl"), rows(run, "trials.jsonl")] == before
+
+
 def test_missing_lost(tmp_path: Path) -> None:
     run = make_run(tmp_path, 1)
     run.start(0)

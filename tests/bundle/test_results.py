@@ -13,8 +13,11 @@ from argo_harbor.bundle.merge import merge
 from argo_harbor.bundle.results import Survey, survey
 from argo_harbor.errors import UsageError
 from argo_harbor.model.base import Model
+from argo_harbor.model.bundle import METADATA_FILE
+from argo_harbor.model.causes import Cause, Causes
 from argo_harbor.model.plan import Skipped
 from argo_harbor.model.states import ResultState, RunPhase
+from argo_harbor.store import layout
 from tests.support.records import Run, make_run
 
 
@@ -59,6 +62,25 @@ def test_while_trials_run(tmp_path: Path) -> None:
     assert results.tasks[0].trials[0].rewards == {"reward": 0.5, "speed": 3.0}
     assert results.result.bundle_ref is None
     assert results.result.summary.scores.scores[0].mean == 0.5
+
+
+def test_after_the_merge_tasks_tell_its_causes(tmp_path: Path) -> None:
+    run = make_run(tmp_path, 1)
+    causes = Causes(attempts={(0, 0): Cause("image_pull_failed", "there is none")})
+    merge(run.run_id, run.store, plan=run.plan, causes=causes)
+    (task,) = look(run).tasks().tasks
+    assert task.detail == "image_pull_failed: there is none"
+    assert task.trials[0].error is not None
+    assert task.trials[0].error.code == "image_pull_failed"
+
+
+@pytest.mark.parametrize("text", [b"{}", b"no JSON"])
+def test_a_bundle_that_cannot_be_read_tells_nothing(tmp_path: Path, text: bytes) -> None:
+    run = make_run(tmp_path, 1)
+    merge(run.run_id, run.store, plan=run.plan)
+    run.store.put(layout.bundle(run.run_id, METADATA_FILE), text)
+    (task,) = look(run).tasks().tasks
+    assert task.detail == "not_started: no try of it has started"
 
 
 def test_after_the_merge(tmp_path: Path) -> None:
