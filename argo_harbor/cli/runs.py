@@ -98,6 +98,9 @@ def list_runs(
     if as_json:
         output.document(RunsDocument(runs=tuple(found)))
         return
+    if not found:
+        output.note("no such run; argo-harbor runs submit starts one")
+        return
     output.table(
         ["Run", "Phase", "Result", "Taskset", "Profile", "Base", "Submitted", "By"],
         (
