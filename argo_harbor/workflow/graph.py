@@ -1,6 +1,6 @@
 """The main DAG of a workflow: network, builds, trials, and the gate behind the canary.
 
-    network-base, network-internet → build-<image> → <task>
+    network-base, network-internet, network-build → build-<image> → <task>
     with a canary: its builds and tasks → gate → everything else
 
 Entries stand in `main` while they fit there, in chunks otherwise. Used for a whole run and for each part of
@@ -20,26 +20,30 @@ from argo_harbor.workflow.objects import DAGTask, Template
 from argo_harbor.workflow.shapes import Shapes
 from argo_harbor.workflow.tasks import PlannedTask
 
-NETWORK = (names.NETWORK_BASE, names.NETWORK_INTERNET)
-NETWORK_READY = succeeded(NETWORK)
-WATCH: DAGTask = {"name": names.WATCH, "template": names.WATCH}
-"""Nothing waits for it: without it a pod that cannot start only holds its place for longer."""
+WATCH: DAGTask = {"name": "0-watch", "template": names.WATCH}
+"""Nothing waits for it. Of entries that may start Argo takes those first that nothing waits for, by name: with
+one that stands before those of all tasks it gets its place under the cap before pods that wait in vain can
+take them all."""
 _PASSED = succeeded([names.GATE])
-
-
-def network_entries() -> list[DAGTask]:
-    """The policies come first: nothing of a run starts outside its fence."""
-    return [{"name": name, "template": name} for name in NETWORK]
 
 
 class Graph:
     """Makes the DAG templates of one workflow."""
 
     def __init__(
-        self, builds: Mapping[str, Build], shapes: Shapes, *, attempts: int, watched: bool = True
+        self,
+        builds: Mapping[str, Build],
+        shapes: Shapes,
+        *,
+        fence: Sequence[str],
+        attempts: int,
+        watched: bool = True,
     ) -> None:
-        """`watched` is false for a part: its parent has the watch."""
-        self._first = network_entries() + ([WATCH] if watched else [])
+        """`fence` are the templates of the network policies, which come first: nothing of a run starts
+        outside its fence. `watched` is false for a part: its parent has the watch."""
+        policies: list[DAGTask] = [{"name": name, "template": name} for name in fence]
+        self._first = policies + ([WATCH] if watched else [])
+        self._ready = succeeded(fence)
         self._builds = builds
         self._shapes = shapes
         self._attempts = attempts
@@ -52,7 +56,7 @@ class Graph:
 
     def _flat(self, canary: Sequence[PlannedTask], rest: Sequence[PlannedTask]) -> Template:
         entries = list(self._first)
-        start = NETWORK_READY
+        start = self._ready
         first = _built(canary)
         if canary:
             entries += self._wave(canary, start, fresh=first, visible=first)
@@ -66,7 +70,7 @@ class Graph:
         entries = list(self._first)
         chunks: list[Template] = []
         hoisted: set[str] = set()
-        start = NETWORK_READY
+        start = self._ready
         for tasks in (canary, rest) if canary else (rest,):
             wave = cut(tasks)
             fresh = [key for key in wave.hoisted if key not in hoisted]

@@ -17,8 +17,8 @@ SUFFIX = "-watch"
 """Behind the run's id: the name of the pod."""
 
 _RESOURCES: ResourceRequirements = {
-    "requests": {"cpu": "10m", "memory": "64Mi"},
-    "limits": {"cpu": "500m", "memory": "256Mi"},
+    "requests": {"cpu": "50m", "memory": "96Mi"},
+    "limits": {"cpu": "1", "memory": "256Mi"},
 }
 
 
