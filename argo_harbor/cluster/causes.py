@@ -33,6 +33,7 @@ _COLLISION = Cause(
 _NEEDED_BY_ALL = {
     names.NETWORK_BASE: "the run's network could not be fenced",
     names.NETWORK_INTERNET: "the run's network could not be fenced",
+    names.NETWORK_BUILD: "the run's network could not be fenced",
     names.GATE: "the canary stopped the run",
     names.SHARD: "a part of the run was not run to its end",
 }

@@ -15,9 +15,9 @@ from argo_harbor.workflow import assemble, names, network
 from argo_harbor.workflow.assemble import AnyWorkflow, Kind
 from argo_harbor.workflow.build import Build, build_entry, build_template, builds
 from argo_harbor.workflow.checks import check_plan
-from argo_harbor.workflow.entries import trial_entry
+from argo_harbor.workflow.entries import succeeded, trial_entry
 from argo_harbor.workflow.gate import gate_template
-from argo_harbor.workflow.graph import NETWORK_READY, WATCH, Graph
+from argo_harbor.workflow.graph import WATCH, Graph
 from argo_harbor.workflow.limits import SIZED_TRIES, breaches, fits, json_bytes, status_bytes
 from argo_harbor.workflow.merge import merge_template
 from argo_harbor.workflow.nodes import NodeCounter
@@ -73,7 +73,14 @@ class _Compiler:
             key: build for key, build in builds(self._tasks).items() if key not in present
         }
         self._shapes = Shapes(plan, self._tasks)
-        self._graph = partial(Graph, self._builds, self._shapes, attempts=plan.head.n_attempts)
+        self._fence = network.fence(plan, builds=any(task.built for task in self._tasks))
+        self._graph = partial(
+            Graph,
+            self._builds,
+            self._shapes,
+            fence=[template["name"] for template in self._fence],
+            attempts=plan.head.n_attempts,
+        )
         chosen = set(plan.head.canary)
         if chosen.issuperset(task.index for task in self._tasks):
             # A gate with nothing behind it would only delay the merge.
@@ -120,20 +127,20 @@ class _Compiler:
     def _work(self, tasks: Sequence[PlannedTask], reference: RunReference) -> list[Template]:
         """The templates that entries call, below the DAGs."""
         shaped = self._shapes.templates(tasks, reference)
-        fence = [network.base_template(self._plan), network.internet_template(self._plan)]
         build = [build_template(self._plan, reference)] if any(task.built for task in tasks) else []
-        return [*fence, *build, *shaped]
+        return [*self._fence, *build, *shaped]
 
     def _weigher(self) -> Callable[[PlannedTask], int]:
         """What a task adds to the size of a workflow: its entry, its builds, and their nodes in the
         status."""
+        ready = succeeded(template["name"] for template in self._fence)
         counter = NodeCounter(self._work(self._tasks, PART), tries=SIZED_TRIES)
 
         def weight(task: PlannedTask) -> int:
             called = self._shapes.call(task)
             entries = [
-                trial_entry(task, called, attempts=self._plan.head.n_attempts, depends=NETWORK_READY),
-                *(build_entry(self._builds[key], NETWORK_READY) for key in task.built),
+                trial_entry(task, called, attempts=self._plan.head.n_attempts, depends=ready),
+                *(build_entry(self._builds[key], ready) for key in task.built),
             ]
             return sum(json_bytes(entry) + status_bytes(counter.entry(entry)) for entry in entries)
 

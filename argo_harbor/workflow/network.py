@@ -1,8 +1,9 @@
-"""The outer fence of a run: two NetworkPolicies that its first two steps create, and that go away with it.
+"""The outer fence of a run: NetworkPolicies that its first steps create, and that go away with it.
 
 `network-base` closes the run's pods but for DNS, API server and store; `network-internet` opens public
-addresses for pods so labelled. What a task may reach in each phase is decided inside the pod; the fence is
-what is left if that fails.
+addresses for pods so labelled; `network-build` opens registries inside the cluster for builds, and for them
+alone: whoever reaches one may be able to read and replace the images of every task. What a task may reach in
+each phase is decided inside the pod; the fence is what is left if that fails.
 """
 
 from __future__ import annotations
@@ -40,33 +41,52 @@ def base_egress(platform: Platform, closed: Iterable[str]) -> list[destinations.
     ]
 
 
+def fence(plan: RunPlan, *, builds: bool) -> list[Template]:
+    """All templates of a run, or of a part, that builds images or does not."""
+    inner = _build_rules(plan.head.platform) if builds else []
+    return [base_template(plan), internet_template(plan), *([build_template(plan)] if inner else [])]
+
+
 def internet_template(plan: RunPlan) -> Template:
-    """Builds stand among the pods that get out: they fetch base images and packages, and push to the
-    registry."""
-    platform = plan.head.platform
-    sources = [destinations.registry(platform), *destinations.build_sources(platform)]
-    inside = dict.fromkeys(place for place in (*sources, destinations.model(plan.head)) if place)
+    """Builds stand among the pods that get out: they fetch base images and packages."""
+    platform, model = plan.head.platform, destinations.model(plan.head)
     return _template(
         plan,
         names.NETWORK_INTERNET,
         {
-            "podSelector": {
-                "matchLabels": {names.WORKFLOW_LABEL: _WORKFLOW},
-                "matchExpressions": [
-                    {
-                        "key": names.NET_LABEL,
-                        "operator": "In",
-                        "values": [names.NET_INTERNET, names.NET_BUILD],
-                    }
-                ],
-            },
+            "podSelector": _labelled(names.NET_INTERNET, names.NET_BUILD),
             "policyTypes": ["Egress"],
             "egress": [
                 {"to": destinations.everywhere_but(closed_ranges(plan))},
-                *(rule for place in inside for rule in destinations.inner_rules(place, platform)),
+                *(destinations.inner_rules(model, platform) if model else ()),
             ],
         },
     )
+
+
+def build_template(plan: RunPlan) -> Template:
+    """Registries that are no public addresses: builds read from them and push to one."""
+    return _template(
+        plan,
+        names.NETWORK_BUILD,
+        {
+            "podSelector": _labelled(names.NET_BUILD),
+            "policyTypes": ["Egress"],
+            "egress": _build_rules(plan.head.platform),
+        },
+    )
+
+
+def _build_rules(platform: Platform) -> list[destinations.Rule]:
+    places = dict.fromkeys([destinations.registry(platform), *destinations.build_sources(platform)])
+    return [rule for place in places for rule in destinations.inner_rules(place, platform)]
+
+
+def _labelled(*networks: str) -> dict[str, object]:
+    return {
+        "matchLabels": {names.WORKFLOW_LABEL: _WORKFLOW},
+        "matchExpressions": [{"key": names.NET_LABEL, "operator": "In", "values": list(networks)}],
+    }
 
 
 def closed_ranges(plan: RunPlan) -> tuple[str, ...]:

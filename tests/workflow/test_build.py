@@ -10,10 +10,9 @@ import yaml
 
 from argo_harbor.errors import Refused
 from argo_harbor.model.platform import Platform
-from argo_harbor.workflow import names
+from argo_harbor.workflow import names, network
 from argo_harbor.workflow.build import build_template, daemon_config
 from argo_harbor.workflow.checks import check_plan
-from argo_harbor.workflow.network import internet_template
 from argo_harbor.workflow.pods import WHOLE
 from tests.support.plans import built, run_plan, task_plan
 
@@ -73,7 +72,7 @@ def test_each_secret_is_a_folder_of_the_runner_and_may_be_missing() -> None:
 def test_the_fence_lets_builds_reach_a_mirror_inside_the_cluster() -> None:
     platform = Platform(base_image_mirror="10.1.2.3:5000", insecure_registries=("10.1.2.3:5000", "10.1.2.4"))
     plan = run_plan([task_plan(0, image=built("a"))], platform=platform)
-    rules = yaml.safe_load(internet_template(plan)["resource"]["manifest"])["spec"]["egress"]
+    rules = yaml.safe_load(network.build_template(plan)["resource"]["manifest"])["spec"]["egress"]
     inner = [
         (rule["to"][0]["ipBlock"]["cidr"], rule["ports"][0]["port"]) for rule in rules if "ports" in rule
     ]

@@ -10,7 +10,7 @@ from argo_harbor.model.plan import AgentPlan, ModelPlan, RunPlan
 from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import destinations
 from argo_harbor.workflow.destinations import Place
-from argo_harbor.workflow.network import base_template, internet_template
+from argo_harbor.workflow.network import base_template, build_template, fence, internet_template
 from tests.support.kubernetes_models import kept
 from tests.support.plans import run_plan, task_plan
 from tests.workflow.test_goldens import three
@@ -31,7 +31,7 @@ def rule_for(spec: Object, cidr: str) -> list[Object]:
     return [rule for rule in spec["egress"] if {"ipBlock": {"cidr": cidr}} in rule.get("to", [])]
 
 
-@pytest.mark.parametrize("make", [base_template, internet_template])
+@pytest.mark.parametrize("make", [base_template, internet_template, build_template])
 @pytest.mark.parametrize("plan", [three(), plan_with()], ids=["site", "built-in"])
 def test_policies_are_objects_of_kubernetes(make: Any, plan: RunPlan) -> None:
     template = make(plan)
@@ -71,8 +71,6 @@ def test_the_internet_is_everything_but_denied_and_inner_ranges() -> None:
     assert six["cidr"] == "::/0"
     # A mapped range would be refused: to Kubernetes it lies outside ::/0.
     assert not [cidr for cidr in six["except"] if cidr.startswith("::ffff")]
-    registry = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "tools"}}}
-    assert {"to": [registry]} in spec["egress"]
     [model] = rule_for(spec, "10.96.7.7/32")
     assert model["ports"] == [{"protocol": "TCP", "port": 8000}]
 
@@ -84,9 +82,29 @@ def test_a_public_store_opens_its_port() -> None:
     assert "10.0.0.0/8" in rule["to"][0]["ipBlock"]["except"]
 
 
-def test_a_public_registry_needs_no_rule_of_its_own() -> None:
-    spec = policy(internet_template(plan_with(registry="registry.example.com/x")))["spec"]
-    assert len(spec["egress"]) == 1
+def test_a_registry_inside_the_cluster_opens_to_builds_alone() -> None:
+    plan = three()
+    registry = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "tools"}}}
+    for make in (base_template, internet_template):
+        assert "tools" not in json.dumps(policy(make(plan)))
+    spec = policy(build_template(plan))["spec"]
+    assert {"to": [registry]} in spec["egress"]
+    assert spec["policyTypes"] == ["Egress"]
+    assert spec["podSelector"]["matchExpressions"] == [
+        {"key": "argo-harbor/net", "operator": "In", "values": ["build"]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("registry", "builds", "steps"),
+    [
+        ("10.1.2.3:5000/x", True, ["network-base", "network-internet", "network-build"]),
+        ("10.1.2.3:5000/x", False, ["network-base", "network-internet"]),
+        ("registry.example.com/x", True, ["network-base", "network-internet"]),
+    ],
+)
+def test_a_run_has_no_more_policies_than_it_needs(registry: str, builds: bool, steps: list[str]) -> None:
+    assert [template["name"] for template in fence(plan_with(registry=registry), builds=builds)] == steps
 
 
 def test_a_store_by_address() -> None:
