@@ -161,10 +161,10 @@ def check_order(plan: RunPlan, documents: list[Object]) -> None:
         main = {entry["name"]: entry for where, entry in workflows.entries(document) if where == "main"}
         assert ("gate" in main) == (gated and number == 0)
         # Argo starts leaves by name: the watch must get its place before the pods that it watches.
-        assert (min(main) == "0-watch") == (number == 0)
+        assert (min(main) == "A--watch") == (number == 0)
         for name, entry in main.items():
             before = ancestors(main, name)
-            if name != "0-watch" and not name.startswith("network-") and len(documents) == 1:
+            if name != "A--watch" and not name.startswith("network-") and len(documents) == 1:
                 assert {"network-base", "network-internet"} <= before
             if (
                 "gate" in main

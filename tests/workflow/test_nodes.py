@@ -38,7 +38,7 @@ def test_names_of_all_nodes() -> None:
         "r",
         *(f"r.network-base{retry}" for retry in ("", "(0)", "(1)", "(2)")),
         *(f"r.network-internet{retry}" for retry in ("", "(0)", "(1)", "(2)")),
-        *(f"r.0-watch{retry}" for retry in ("", "(0)", "(1)", "(2)")),
+        *(f"r.A--watch{retry}" for retry in ("", "(0)", "(1)", "(2)")),
         *(f"r.task-0000{retry}" for retry in ("", "(0)", "(1)")),
         *(f"r.task-0001{retry}" for retry in ("", "(0)", "(1)")),
         "r.onExit",
