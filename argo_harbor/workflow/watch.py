@@ -17,7 +17,7 @@ SUFFIX = "-watch"
 """Behind the run's id: the name of the pod."""
 
 _RESOURCES: ResourceRequirements = {
-    "requests": {"cpu": "50m", "memory": "96Mi"},
+    "requests": {"cpu": "20m", "memory": "96Mi"},
     "limits": {"cpu": "1", "memory": "256Mi"},
 }
 
