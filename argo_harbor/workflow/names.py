@@ -89,7 +89,6 @@ WATCH = "watch"
 NETWORK_BASE = "network-base"
 NETWORK_INTERNET = "network-internet"
 NETWORK_BUILD = "network-build"
-NETWORK_BUILD = "network-build"
 TRIAL_VERIFIED = "trial-verified"
 """Names of templates; `MERGE`, `GATE` and the network's are names of DAG entries too."""
 
