@@ -13,6 +13,7 @@ from argo_harbor.cluster.connect import connect
 from argo_harbor.cluster.errors import Unreachable
 from argo_harbor.cluster.pods import NODE_ID_ANNOTATION, Pod, PullError
 from argo_harbor.cluster.pulls import cause_of, reported_pulls
+from argo_harbor.cluster.starts import VERDICT_ANNOTATION
 from argo_harbor.cluster.workflows import Workflow
 from argo_harbor.model.causes import Cause, Causes
 from argo_harbor.model.platform import Platform, SecretNames
@@ -141,6 +142,14 @@ def test_a_failed_pull_that_a_later_try_made_good_is_forgotten(tmp_path: Path) -
         reported={"run-1-trial-123": error},
     )
     assert found.of(0, 0) == Cause("not_started", "its pod ended and left nothing in the store")
+
+
+def test_the_verdict_on_a_pod_that_was_ended_tells_why(tmp_path: Path) -> None:
+    ended = pod("run-1-trial-123", "run-1-123")
+    ended.data["metadata"]["annotations"][VERDICT_ANNOTATION] = '{"code": "not_started", "message": "no key"}'
+    node_says = "Pod was active on the node longer than the specified deadline"
+    found = judged(tmp_path, workflow(trial("123", 0, phase="Failed", message=node_says)), pods=(ended,))
+    assert found.of(0, 0) == Cause("not_started", "no key")
 
 
 def test_without_a_login_the_setting_is_named() -> None:
