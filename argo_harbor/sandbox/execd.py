@@ -202,7 +202,9 @@ class ExecdSandbox(Sandbox):
 
 
 def _dead(error: NoAnswer) -> SandboxDied:
-    return SandboxDied(f"execd does not answer: {error}")
+    return SandboxDied(
+        f"the sandbox ended, as it does when it runs out of memory: execd does not answer: {error}"
+    )
 
 
 class _Running:
