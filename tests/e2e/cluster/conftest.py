@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.e2e.cluster.assault import Assault, assault
 from tests.e2e.cluster.remote import Remote, runs_made
 from tests.support.program import EXAMPLES, Program
 
@@ -27,3 +28,10 @@ def remote(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def mixed_run(remote: Remote) -> str:
     """The mixed suite with the oracle, run once for many tests."""
     return remote.run(EXAMPLES / "mixed")
+
+
+@pytest.fixture(scope="session")
+def attacks(remote: Remote, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assault]:
+    """What sandboxes could do to everything around them, tried once for many tests."""
+    with assault(remote, tmp_path_factory.mktemp("attacks")) as done:
+        yield done

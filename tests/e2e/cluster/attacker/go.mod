@@ -1,0 +1,3 @@
+module argo-harbor.test/attacker
+
+go 1.25.0
