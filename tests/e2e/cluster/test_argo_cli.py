@@ -4,6 +4,7 @@ own. And what a key makes of the same request sent twice."""
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,11 +128,16 @@ def test_a_suspended_cronworkflow_is_accepted(remote: Remote, suite: Path, tmp_p
         )
 
 
-def test_a_key_is_one_run_and_another_request_under_it_a_conflict(remote: Remote, suite: Path) -> None:
-    key = f"key-{suite.parent.name}"
-    first = remote.submit(suite, "--idempotency-key", key)
-    assert remote.submit(suite, "--idempotency-key", key) == first
-    flags = ("--harbor-dir", suite, "--agent", "nop", "--idempotency-key", key)
+def test_a_key_is_one_run_and_another_request_under_it_a_conflict(
+    remote: Remote, suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSED_ON", "a secret of the shell")
+    granted = ("-O", "spec.target.env.PASSED_ON=host:PASSED_ON")
+    key = f"key-{secrets.token_hex(8)}"
+    first = remote.submit(suite, "--idempotency-key", key, *granted)
+    assert remote.submit(suite, "--idempotency-key", key, *granted) == first
+    assert f"Secret/{first}-host" in remote.left_of(first)
+    flags = ("--harbor-dir", suite, "--agent", "nop", "--idempotency-key", key, *granted)
     other = remote("runs", "submit", *flags, "--json")
     assert other.status == 4
     assert other.error["code"] == "idempotency_conflict"

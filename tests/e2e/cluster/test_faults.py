@@ -194,8 +194,9 @@ def test_a_login_that_is_not_taken_is_named_with_its_secret(
 
 
 def test_no_fault_holds_a_run_up(faults: Faults, remote: Remote) -> None:
-    assert seconds(remote, faults.images) < 180
-    assert seconds(remote, faults.refused) < 180
+    """Not even for the 900 seconds that a pod has to start: it takes one minute where nothing else runs."""
+    assert seconds(remote, faults.images) < 600
+    assert seconds(remote, faults.refused) < 600
 
 
 def test_with_the_right_secrets_it_works_and_the_sandbox_sees_none_of_them(
