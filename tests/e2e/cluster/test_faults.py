@@ -165,9 +165,9 @@ def test_the_bundle_and_the_list_of_tasks_name_each_cause(
         "absent": "image_pull_failed",
         "private": "registry_unauthorized",
     }
-    step, *last = named["unbuilt"][1].split(": ", 1)
-    assert "RUN echo first && echo 'the last words' >&2 && exit 7" in step
-    assert "the last words" in last[0]
+    step = "Dockerfile:3: RUN echo first && echo 'the last words' >&2 && exit 7: "
+    assert named["unbuilt"][1].startswith(step)
+    assert "the last words" in named["unbuilt"][1].removeprefix(step).splitlines()
     assert f"{cluster.registry}/nobody/made-this:1" in named["absent"][1]
     assert named["private"][1].startswith(f"{cluster.private_registry} refuses a pull of ")
     assert "without a login ([secrets] image_pull is empty)" in named["private"][1]
