@@ -8,6 +8,9 @@ import pytest
 
 from tests.support.program import EXAMPLES, Done, Program
 
+LOCAL = ("--engine", "local", "--base", "preview")
+"""Fixtures of a session are made before a test's own settings are, so a cluster may be in sight."""
+
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
@@ -33,4 +36,4 @@ def mixed_nop(shared: Program) -> Done:
 
 def submit_mixed(program: Program, agent: str) -> Done:
     suite = EXAMPLES / "mixed"
-    return program("runs", "submit", "--harbor-dir", suite, "--agent", agent, "--base", "preview", "--json")
+    return program("runs", "submit", "--harbor-dir", suite, "--agent", agent, *LOCAL, "--json")
