@@ -38,7 +38,8 @@ class Started:
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cli") / "plain-argo"
+    # A WorkflowTemplate has the name of its taskset, and one of a run that was broken off may still be there.
+    folder = tmp_path_factory.mktemp("cli") / f"plain-{secrets.token_hex(4)}"
     ready_task(folder, "only")
     return folder
 
