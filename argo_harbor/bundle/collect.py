@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from argo_harbor.bundle.builds import FailedBuilds
+from argo_harbor.bundle.earlier import UNSTARTED
 from argo_harbor.bundle.trust import MAX_RECORD_BYTES, RecordRejected, read_record
 from argo_harbor.model.bundle import MissingAttempt, Problem
 from argo_harbor.model.causes import NOTHING_KNOWN, Cause, Causes
@@ -182,7 +183,8 @@ class Collector:
         builds: FailedBuilds,
     ) -> MissingAttempt:
         known = self.causes.of(entry.index, attempt)
-        code, cause = self._why(entry, tries, latest, known) or self._why_unstarted(entry, known, builds)
+        unstarted = known or self.causes.unstarted.get((entry.index, attempt))
+        code, cause = self._why(entry, tries, latest, known) or self._why_unstarted(entry, unstarted, builds)
         return MissingAttempt(attempt=attempt, code=code, cause=cause, tries=len(tries))
 
     def _why(
@@ -206,4 +208,4 @@ class Collector:
             return cause
         if self.ended_by is not None:
             return Cause(self.ended_by.value, f"the run was {self.ended_by.value} before it started")
-        return self.causes.others or Cause("not_started", "no try of it has started")
+        return self.causes.others or UNSTARTED

@@ -9,8 +9,13 @@ from pydantic import ValidationError
 
 from argo_harbor.model.bundle import METADATA_FILE, Metadata, RunFacts
 from argo_harbor.model.causes import NOTHING_KNOWN, Cause, Causes
+from argo_harbor.model.states import RunPhase
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
+
+UNSTARTED = Cause("not_started", "no try of it has started")
+"""Of an attempt about which nothing is known."""
+_ENDINGS = (RunPhase.CANCELLED.value, RunPhase.EXPIRED.value)
 
 
 def earlier_causes(run_id: str, store: Store) -> Causes:
@@ -20,11 +25,15 @@ def earlier_causes(run_id: str, store: Store) -> Causes:
         facts = RunFacts.from_data(target.config["argo_harbor"]) if target else None
     except (KeyNotFound, KeyError, ValidationError):
         return NOTHING_KNOWN
+    told = {
+        (task.index, attempt.attempt): Cause(attempt.code, attempt.cause)
+        for task in (facts.missing if facts else ())
+        for attempt in task.attempts
+        if not attempt.tries
+    }
+    # A merge that came too early knew nothing; how the run ended is known without it.
     return Causes(
-        attempts={
-            (task.index, attempt.attempt): Cause(attempt.code, attempt.cause)
-            for task in (facts.missing if facts else ())
-            for attempt in task.attempts
-            if not attempt.tries
+        unstarted={
+            key: cause for key, cause in told.items() if cause != UNSTARTED and cause.code not in _ENDINGS
         }
     )

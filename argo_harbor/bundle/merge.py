@@ -72,8 +72,7 @@ def merge(
     digest = plan or find_plan(run_id, store)
     head = read_head(digest, store)
     ended_by = ended_by or causes.ended_by or ended_earlier(run_id, store)
-    if not causes.attempts and not causes.tasks:
-        causes = replace(causes, attempts=earlier_causes(run_id, store).attempts)
+    causes = replace(causes, unstarted=earlier_causes(run_id, store).unstarted)
     collector = Collector(run_id, store, head, digest, ended_by, causes)
     phase: RunPhase = ended_by or RunPhase.FAILED
     try:

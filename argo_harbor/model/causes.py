@@ -33,6 +33,8 @@ class Causes:
     """By task index and attempt. Of an attempt that started it says how its pod ended."""
     tasks: Mapping[int, Cause] = field(default_factory=dict)
     """By task index: of all attempts at it."""
+    unstarted: Mapping[tuple[int, int], Cause] = field(default_factory=dict)
+    """By task index and attempt: why it never started, as an earlier merge found out."""
     others: Cause | None = None
     """Of every other attempt that never started."""
     seconds: float = 0.0

@@ -221,6 +221,15 @@ def test_a_later_merge_remembers_what_the_cluster_has_forgotten(tmp_path: Path) 
     assert [rows(run, "tasks.jsonl"), rows(run, "trials.jsonl")] == before
 
 
+def test_what_an_early_merge_did_not_know_does_not_outlive_it(tmp_path: Path) -> None:
+    run = make_run(tmp_path, 2)
+    run.add(0)
+    merge(run.run_id, run.store, plan=run.plan)
+    assert missing(run, 1) == ("not_started", "no try of it has started")
+    merge(run.run_id, run.store, plan=run.plan, ended_by=RunPhase.CANCELLED)
+    assert missing(run, 1) == ("cancelled", "the run was cancelled before it started")
+
+
 def test_missing_lost(tmp_path: Path) -> None:
     run = make_run(tmp_path, 1)
     run.start(0)

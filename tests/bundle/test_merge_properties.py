@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from argo_harbor.bundle.merge import merge
@@ -70,6 +70,11 @@ def decided(tries: list[Left]) -> Left | None:
     return final[0] if final else errored[-1] if errored else None
 
 
+@example(
+    tries=[Left(0, 0, 0, "scored", False, 0.0), Left(0, 1, 0, "started", False, 0.0)],
+    ended_by=None,
+    merge_after=0,
+)
 @settings(max_examples=15, deadline=None)
 @given(
     tries=st.lists(_LEFT, max_size=14, unique_by=lambda left: left[:3]),
