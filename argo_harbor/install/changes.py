@@ -142,7 +142,8 @@ def _change(kind: str, name: str, before: Object | None, after: Object) -> Chang
 
 def _labelled(found: Object, wanted: Object) -> bool:
     labels: dict[str, str] = found["metadata"].get("labels") or {}
-    return wanted["metadata"]["labels"].items() <= labels.items()
+    asked: dict[str, str] = wanted["metadata"]["labels"]
+    return asked.items() <= labels.items()
 
 
 def _plain(item: Object) -> Object:

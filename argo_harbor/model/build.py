@@ -11,7 +11,6 @@ from pydantic import Field
 
 from argo_harbor.model.base import Model
 
-
 BUILD_ERRORS: dict[str, str] = {
     "image_build_failed": "an instruction of the Dockerfile failed, or the build as a whole",
     "base_image_not_found": "a base image that the Dockerfile names is not in its registry",

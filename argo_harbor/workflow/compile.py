@@ -44,8 +44,8 @@ def compile_workflow(
 
     `kind` is what the first object becomes; parts are always Workflows, which a step of the parent creates.
     `schedule` is a cron line, only used by a cronworkflow; without one it is suspended until somebody starts
-    it. `present` are keys of images that the registry has: a workflow that is submitted at once does not build
-    them. With `host_variables` the submitter brings their values, in a Secret of the run's own.
+    it. `present` are keys of images that the registry has: a workflow that is submitted at once does not
+    build them. With `host_variables` the submitter brings their values, in a Secret of the run's own.
 
     Raises Refused for what a workflow cannot hold, with all findings; UsageError for an unknown kind, a
     broken schedule and a plan without a running task.

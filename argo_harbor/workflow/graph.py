@@ -21,9 +21,9 @@ from argo_harbor.workflow.shapes import Shapes
 from argo_harbor.workflow.tasks import PlannedTask
 
 WATCH: DAGTask = {"name": "A--watch", "template": names.WATCH}
-"""Nothing waits for it. Of entries that nothing waits for Argo starts those first whose names come first: with
-one that comes before those of all tasks (theirs have no two dashes in a row, and none may begin with a digit)
-it gets its place under the cap before pods that wait in vain can take them all."""
+"""Nothing waits for it. Of entries that may start at once Argo takes the first by name: with one that comes
+before those of all tasks (theirs have no two dashes in a row, and none may begin with a digit) it gets its
+place under the cap before pods that wait in vain can take them all."""
 _PASSED = succeeded([names.GATE])
 
 
