@@ -52,7 +52,7 @@ ACCOUNT_RULES: Mapping[str, tuple[Rule, ...]] = {
         Rule(CORE, ("pods", "events"), ("list",)),
     ),
     # Creates a part of a run, looks how it is, and stops it with the run.
-    names.SHARD_ACCOUNT: (Rule(ARGO, ("workflows",), ("create", "get", "patch")),),
+    names.SHARD_ACCOUNT: (Rule(ARGO, ("workflows",), ("create", "get", "list", "patch")),),
     # Looks for pods that wait in vain, and ends them.
     names.WATCH_ACCOUNT: (
         Rule(ARGO, ("workflows",), ("list",)),

@@ -27,7 +27,7 @@ GRANTED = {
         "workflowtaskresults patch",
     },
     names.MERGE_ACCOUNT: {"workflows get", "workflows list", "pods list", "events list"},
-    names.SHARD_ACCOUNT: {"workflows create", "workflows get", "workflows patch"},
+    names.SHARD_ACCOUNT: {"workflows create", "workflows get", "workflows list", "workflows patch"},
     names.WATCH_ACCOUNT: {"workflows list", "pods list", "pods patch"},
 }
 
