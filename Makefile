@@ -11,7 +11,7 @@ help:
 	@echo "make e2e       Harbor on generated input, real sandboxes, a real S3 server, the real command line"
 	@echo "make contract  hold the stand-ins for OpenSandbox against its own client, as root"
 	@echo "make cluster-up, cluster-status, cluster-images, cluster-down   a real Kubernetes with Argo on this machine, as root"
-	@echo "make cluster   the tests that need it"
+	@echo "make cluster, cluster-again   the tests that need it; whether it comes, goes and comes again"
 	@echo "make check     ruff, mypy, import-linter"
 	@echo "make coverage  unit + e2e with coverage, at least 90 %"
 	@echo "make bench     print figures of speed and memory"
@@ -56,8 +56,11 @@ cluster-up cluster-down cluster-status cluster-images: $(VENV)/.dev
 contract: $(VENV)/.dev
 	$(PYTEST) -q -m contract $(ARGS)
 
+# Ending the cluster fails when anything of it is left; cluster-again compares the machine before and after besides.
 cluster: $(VENV)/.dev
 	$(PYTEST) -q -m cluster $(ARGS)
+
+cluster-again: $(VENV)/.dev
 	$(PYTEST) -q -m cluster_down $(ARGS)
 
 check: $(VENV)/.dev
