@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help run test unit package lint e2e contract cluster-up cluster-down cluster-status cluster-images cluster check coverage bench goldens schemas clean
+.PHONY: help run test unit package lint e2e contract cluster-up cluster-down cluster-status cluster-images cluster cluster-again check coverage bench goldens schemas clean
 
 help:
 	@echo "make run       run the hello-world suite on this machine and print its scores"
