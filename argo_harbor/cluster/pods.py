@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from argo_harbor.cluster.client import Cluster, Json
+from argo_harbor.cluster.client import Cluster
+from argo_harbor.cluster.objects import ApiObject
 from argo_harbor.cluster.paths import core
 from argo_harbor.workflow import names
 
@@ -49,23 +50,8 @@ class PullError:
         return unnamed or self.unauthorized or _NOT_FOUND.search(self.message) is not None
 
 
-@dataclass(frozen=True)
-class Pod:
-    """One pod of a run, read once."""
-
-    data: Json
-
-    @property
-    def name(self) -> str:
-        return str(self._metadata.get("name", ""))
-
-    @property
-    def uid(self) -> str:
-        return str(self._metadata.get("uid", ""))
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        return self._metadata.get("annotations") or {}
+class Pod(ApiObject):
+    """One pod of a run. Its phase is Kubernetes' word: Pending, Running, Succeeded, Failed, Unknown."""
 
     @property
     def node_id(self) -> str:
@@ -80,25 +66,16 @@ class Pod:
 
     @property
     def workflow(self) -> str:
-        return self._labels.get(names.WORKFLOW_LABEL, "")
+        return self.labels.get(names.WORKFLOW_LABEL, "")
 
     @property
     def index(self) -> int | None:
         """Index of the task that it works for; None for steps of the whole run."""
-        return _number(self._labels.get(names.TASK_LABEL, ""))
+        return _number(self.labels.get(names.TASK_LABEL, ""))
 
     @property
     def attempt(self) -> int | None:
-        return _number(self._labels.get(names.ATTEMPT_LABEL, ""))
-
-    @property
-    def phase(self) -> str:
-        """Kubernetes' word: Pending, Running, Succeeded, Failed, Unknown."""
-        return str(self._status.get("phase") or "")
-
-    @property
-    def created(self) -> str:
-        return str(self._metadata.get("creationTimestamp", ""))
+        return _number(self.labels.get(names.ATTEMPT_LABEL, ""))
 
     def pull_errors(self) -> list[PullError]:
         """Images that could not be pulled, as far as the node has said so."""
@@ -119,7 +96,7 @@ class Pod:
 
     def waits_for(self) -> str:
         """Why a pending pod does not run yet, in words of scheduler or node; empty when it just starts."""
-        for condition in _dicts(self._status.get("conditions")):
+        for condition in _dicts(self.status.get("conditions")):
             if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
                 return str(condition.get("message") or condition.get("reason") or "")[:_MESSAGE_CHARS]
         for status, waiting in self._waiting():
@@ -132,25 +109,11 @@ class Pod:
 
     def _waiting(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
         for kind in ("initContainerStatuses", "containerStatuses"):
-            for status in _dicts(self._status.get(kind)):
+            for status in _dicts(self.status.get(kind)):
                 state = status.get("state")
                 waiting = state.get("waiting") if isinstance(state, dict) else None
                 if isinstance(waiting, dict):
                     yield status, waiting
-
-    @property
-    def _metadata(self) -> Mapping[str, Any]:
-        found = self.data.get("metadata")
-        return found if isinstance(found, dict) else {}
-
-    @property
-    def _labels(self) -> Mapping[str, str]:
-        return self._metadata.get("labels") or {}
-
-    @property
-    def _status(self) -> Mapping[str, Any]:
-        found = self.data.get("status")
-        return found if isinstance(found, dict) else {}
 
 
 def list_pods(cluster: Cluster, run: str) -> list[Pod]:

@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from argo_harbor.cluster.client import Cluster, Json
 from argo_harbor.cluster.nodes import Node, read_nodes
+from argo_harbor.cluster.objects import ApiObject
 from argo_harbor.cluster.paths import workflows as path_of
 from argo_harbor.workflow import names
 
 
-@dataclass(frozen=True)
-class Workflow:
-    """One Workflow object, read once."""
-
-    data: Json
-
-    @property
-    def name(self) -> str:
-        return str(self._metadata.get("name", ""))
-
-    @property
-    def uid(self) -> str:
-        return str(self._metadata.get("uid", ""))
-
-    @property
-    def created(self) -> str:
-        """RFC 3339."""
-        return str(self._metadata.get("creationTimestamp", ""))
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        return self._metadata.get("labels") or {}
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        return self._metadata.get("annotations") or {}
+class Workflow(ApiObject):
+    """One Workflow. Its phase is Argo's word: empty before its controller saw it, then Pending, Running,
+    Succeeded, Failed, Error."""
 
     @property
     def plan(self) -> str:
@@ -52,8 +29,12 @@ class Workflow:
     @property
     def owners(self) -> tuple[str, ...]:
         """UIDs of the objects that it belongs to; a part of a run belongs to the run's workflow."""
-        owned = self._metadata.get("ownerReferences") or ()
-        return tuple(str(each.get("uid", "")) for each in owned if isinstance(each, dict))
+        return tuple(str(each.get("uid", "")) for each in self._owners)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of a run too large for one Workflow: those belong to another workflow."""
+        return any(each.get("kind") == "Workflow" for each in self._owners)
 
     @property
     def shutdown(self) -> str:
@@ -65,24 +46,18 @@ class Workflow:
         return bool((self.data.get("spec") or {}).get("suspend"))
 
     @property
-    def phase(self) -> str:
-        """Argo's word: empty before its controller saw it, then Pending, Running, Succeeded, Failed,
-        Error."""
-        return str(self._status.get("phase") or "")
-
-    @property
     def message(self) -> str:
-        return str(self._status.get("message") or "")
+        return str(self.status.get("message") or "")
 
     @property
     def finished(self) -> str:
         """RFC 3339; empty while it runs."""
-        return str(self._status.get("finishedAt") or "")
+        return str(self.status.get("finishedAt") or "")
 
     @property
     def templates(self) -> tuple[Mapping[str, Any], ...]:
         """Its templates, its own or those of the WorkflowTemplate that it was made from."""
-        stored = self._status.get("storedWorkflowTemplateSpec")
+        stored = self.status.get("storedWorkflowTemplateSpec")
         spec = stored if isinstance(stored, dict) else self.data.get("spec") or {}
         return tuple(each for each in spec.get("templates") or () if isinstance(each, dict))
 
@@ -102,17 +77,12 @@ class Workflow:
 
     @cached_property
     def _nodes(self) -> tuple[Node, ...] | None:
-        return read_nodes(self._status)
+        return read_nodes(self.status)
 
     @property
-    def _metadata(self) -> Mapping[str, Any]:
-        found = self.data.get("metadata")
-        return found if isinstance(found, dict) else {}
-
-    @property
-    def _status(self) -> Mapping[str, Any]:
-        found = self.data.get("status")
-        return found if isinstance(found, dict) else {}
+    def _owners(self) -> tuple[Mapping[str, Any], ...]:
+        owned = self.metadata.get("ownerReferences") or ()
+        return tuple(each for each in owned if isinstance(each, dict))
 
 
 def create_workflow(cluster: Cluster, body: Json, *, dry_run: bool = False) -> Workflow:
@@ -133,7 +103,7 @@ def list_runs(cluster: Cluster, *, user_label: str = "", active: bool = False) -
     labels += [f"{names.COMPLETED_LABEL}!=true"] if active else []
     for item in cluster.list(path_of(cluster.namespace), labels=",".join(labels)):
         workflow = Workflow(item)
-        if not is_part(workflow):
+        if not workflow.is_part:
             yield workflow
 
 
@@ -151,12 +121,6 @@ def parts_of(cluster: Cluster, run: str) -> list[Workflow]:
     """The same by the run's name, for those who know no more of it. Raises: ClusterError."""
     found = cluster.list(path_of(cluster.namespace), labels=f"{names.RUN_LABEL}={run}")
     return sorted(map(Workflow, found), key=lambda workflow: workflow.name)
-
-
-def is_part(workflow: Workflow) -> bool:
-    """Whether it is a part of a run too large for one Workflow: those belong to another workflow."""
-    owned = (workflow.data.get("metadata") or {}).get("ownerReferences") or ()
-    return any(isinstance(each, dict) and each.get("kind") == "Workflow" for each in owned)
 
 
 def stop_workflow(cluster: Cluster, name: str) -> None:

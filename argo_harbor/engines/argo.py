@@ -4,12 +4,11 @@ the Workflow; both may lack a run: a Workflow is deleted in the end, and a fresh
 from __future__ import annotations
 
 import os
-import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,9 +34,9 @@ from argo_harbor.engines.argo_submit import Order, submit_order, user_label
 from argo_harbor.engines.base import LiveLog, LogSource, Look, SubmitOptions
 from argo_harbor.engines.download import download_bundle
 from argo_harbor.engines.grants import host_values
+from argo_harbor.engines.marks import mark_cancelled
 from argo_harbor.engines.request import read_request
 from argo_harbor.errors import Conflict, PlatformError, UsageError
-from argo_harbor.model.base import canonical_json
 from argo_harbor.model.documents import RunInfo
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.model.run_state import RunState
@@ -89,7 +88,6 @@ class ArgoEngine:
         self.cluster = cluster
         self.site = site
         self._environ = os.environ if environ is None else environ
-        self._say: Callable[[str], None] = lambda text: None
         self._given = store
         self._seen: Seen = {}
 
@@ -249,8 +247,8 @@ class ArgoEngine:
                 f"argo-harbor runs status {run_id} --watch follows it, and runs cancel {run_id} ends it",
             )
         if ended is RunPhase.CANCELLED and bundle_merge.read_state(run_id, self.store) is None:
-            self._mark_cancelled(run_id, "its workflow ended early")
-        wait_for_tries(run_id, self.store, alive=lambda: self._alive(run_id), say=self._say)
+            mark_cancelled(self.store, run_id, "its workflow ended early", user=self.user)
+        wait_for_tries(run_id, self.store, alive=lambda: self._alive(run_id), say=lambda text: None)
         with asking(self.cluster, f"look why trials of {run_id} are missing"):
             causes = read_causes(self.cluster, run_id, read_head(plan, self.store))
         bundle_merge.merge(run_id, self.store, plan=plan, engine=self.name, causes=causes)
@@ -271,15 +269,10 @@ class ArgoEngine:
         self._plan_of(run_id, workflow)
         if workflow is None or workflow.over:
             return False
-        self._mark_cancelled(run_id, "cancelled by its user")
+        mark_cancelled(self.store, run_id, "cancelled by its user", user=self.user)
         with asking(self.cluster, f"stop {run_id}"):
             stop_workflow(self.cluster, run_id)
         return True
-
-    def _mark_cancelled(self, run_id: str, reason: str) -> None:
-        at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        mark = {"at": at, "reason": reason, "user": self.user}
-        self.store.put(layout.cancel_mark(run_id, secrets.token_hex(16)), canonical_json(mark))
 
     def list_runs(self, *, mine: bool = False, active: bool = False) -> list[RunInfo]:
         """Runs of the cluster, and those of the store whose Workflow is gone. Raises: PlatformError."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, Self
 
@@ -22,6 +20,7 @@ from argo_harbor.engines.builds import Builds
 from argo_harbor.engines.grants import resolve
 from argo_harbor.engines.launch import Launcher
 from argo_harbor.engines.local_checks import check_local, network_of
+from argo_harbor.engines.marks import mark_cancelled, now
 from argo_harbor.engines.publish import publish
 from argo_harbor.engines.request import (
     end_owner,
@@ -34,7 +33,6 @@ from argo_harbor.engines.request import (
 from argo_harbor.engines.run_names import fresh_key, keyed_name
 from argo_harbor.engines.schedule import Schedule
 from argo_harbor.errors import Conflict
-from argo_harbor.model.base import canonical_json
 from argo_harbor.model.causes import Cause, Causes
 from argo_harbor.model.documents import RunInfo
 from argo_harbor.model.plan import RunPlan
@@ -124,7 +122,7 @@ class LocalEngine:
         for other in self._running(plan):
             progress(events.AlreadyRunning(other))
         base = self._base(plan, options)
-        write_request(self.store, run_id, plan, base=base.kind, submitted_at=_now(), more=options.request)
+        write_request(self.store, run_id, plan, base=base.kind, submitted_at=now(), more=options.request)
         cap = min(plan.head.limits.cap, 2 * (os.cpu_count() or 1))
         with scratch.run_scratch(run_id, preferred) as folder:
             with scratch.writing(folder):
@@ -147,7 +145,7 @@ class LocalEngine:
             asyncio.run(schedule.execute())
             if schedule.stopped == "interrupted":
                 if not any(self.store.list(layout.cancel_marks(run_id))):
-                    self._mark_cancelled(run_id, "interrupted")
+                    mark_cancelled(self.store, run_id, "interrupted")
                 raise RunInterrupted(run_id)
             progress(events.MergeStarted(run_id))
             self._merge(run_id, plan.digest, folder, schedule)
@@ -211,7 +209,7 @@ class LocalEngine:
                 scratch=folder,
                 maker=base_maker(base, folder),
                 progress=progress,
-                stamp=_now,
+                stamp=now,
             ),
             cap=cap,
             progress=progress,
@@ -235,7 +233,7 @@ class LocalEngine:
                 )
             scratch.wait_until_quiet(run_id, self._scratch, QUIET_SECONDS)
             if not any(self.store.list(layout.cancel_marks(run_id))):
-                self._mark_cancelled(run_id, "its submit ended early")
+                mark_cancelled(self.store, run_id, "its submit ended early")
         scratch.sweep(self._scratch)
         # What a killed merge leaves lies in the run's folder, where a sweep finds it.
         with scratch.run_scratch(run_id, self._scratch) as folder:
@@ -257,7 +255,7 @@ class LocalEngine:
         find_plan(run_id, self.store)
         if bundle_merge.read_state(run_id, self.store) is not None:
             return False
-        self._mark_cancelled(run_id, "cancelled by its user")
+        mark_cancelled(self.store, run_id, "cancelled by its user")
         end_owner(self.store, run_id, CANCEL_SECONDS)
         self.merge(run_id)
         return True
@@ -307,10 +305,6 @@ class LocalEngine:
         """None: trials log into their sandboxes, and the store has it when they end."""
         return iter(())
 
-    def _mark_cancelled(self, run_id: str, reason: str) -> None:
-        mark = {"at": _now(), "reason": reason}
-        self.store.put(layout.cancel_mark(run_id, secrets.token_hex(16)), canonical_json(mark))
-
 
 def _network_name(plan: RunPlan) -> str:
     if any(network_of(part) == "unfenced" for part in plan.parts):
@@ -322,7 +316,3 @@ def _causes(schedule: Schedule) -> Causes:
     if not schedule.refused:
         return Causes()
     return Causes(others=Cause("not_started", f"the canary stopped the run: {'; '.join(schedule.refused)}"))
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from argo_harbor.runner import buildctl
 from argo_harbor.runner.build_failure import BuildFailure, explain
 from argo_harbor.runner.build_login import BuildLogins, read_logins
 from argo_harbor.runner.build_progress import Progress
+from argo_harbor.runner.clock import now, say
 from argo_harbor.runner.exits import EXIT_AGAIN, Again, run_command
 from argo_harbor.runner.pod import Pod, claim_run, read_pod
 from argo_harbor.runner.process import Interrupt
@@ -144,15 +144,15 @@ class ImageBuild:
 
         Raises PlatformError of the store.
         """
-        _say(f"image {self._name} for {self._part.name}")
+        say(f"image {self._name} for {self._part.name}")
         for trouble in self._login_troubles():
-            _say(trouble)
+            say(trouble)
         try:
             found = self._registries.digest(self._name)
         except RegistryError as error:
             return self._fail(self._refused(error))
         if found is not None:
-            _say(f"it is there: {found}")
+            say(f"it is there: {found}")
             self._record(ok=True, found=True, digest=found)
             return EXIT_OK
         return self._build()
@@ -194,7 +194,7 @@ class ImageBuild:
         bases = {_full(name): digest for name, digest in sorted(progress.bases.items())}
         if ended.status == 0:
             digest = buildctl.image_digest(request.metadata)
-            _say(f"pushed {self._name}: {digest}")
+            say(f"pushed {self._name}: {digest}")
             self._record(ok=True, digest=digest, bases=bases)
             return EXIT_OK
         if self._late():
@@ -225,7 +225,7 @@ class ImageBuild:
         try:
             return self._registries.digest(cache) is not None
         except RegistryError as error:
-            _say(f"no cache: {error}")
+            say(f"no cache: {error}")
             return False
 
     @property
@@ -272,9 +272,9 @@ class ImageBuild:
             secret=secret,
             bases=dict(bases or {}),
         )
-        _say(f"error[{record.code}]: {record.step or 'build'}")
+        say(f"error[{record.code}]: {record.step or 'build'}")
         for line in record.message.splitlines():
-            _say(f"  {line}")
+            say(f"  {line}")
         return EXIT_AGAIN if failure.again else EXIT_FAILED
 
     def _who_was_refused(self, failure: BuildFailure, secret: str) -> str:
@@ -290,7 +290,7 @@ class ImageBuild:
             image_key=self._image.key,
             reference=self._image.reference,
             seconds=round(time.monotonic() - self._began, 3),
-            finished_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            finished_at=now(),
             **facts,
         )
         key = layout.build_record(self._run, self._image.key, self._pod.uid)
@@ -301,10 +301,6 @@ class ImageBuild:
 def _show(progress: Progress, event: buildctl.Event) -> None:
     for line in progress.feed(event):
         print(line, flush=True)
-
-
-def _say(text: str) -> None:
-    print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}", flush=True)
 
 
 def _full(name: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
 from argo_harbor.bundle.merge import MergeResult, merge
 from argo_harbor.bundle.plans import read_head
@@ -23,6 +22,7 @@ from argo_harbor.errors import EXIT_OK, PlatformError
 from argo_harbor.model.bundle import METRIC, REPORT_FILE, SUMMARY_FILE, Summary
 from argo_harbor.model.causes import Cause, Causes
 from argo_harbor.model.plan import PlanHead
+from argo_harbor.runner.clock import say
 from argo_harbor.runner.exits import run_command
 from argo_harbor.runner.pod import Pod, claim_run, read_pod
 from argo_harbor.store import layout
@@ -68,7 +68,7 @@ def merge_in_pod(
         except PlatformError as error:
             if not error.retryable or error.code == "run_id_reused":
                 raise
-            _say(f"{error.code}: {error.message}; once more in {pause:.0f} s")
+            say(f"{error.code}: {error.message}; once more in {pause:.0f} s")
             sleep(pause)
     return once()
 
@@ -86,10 +86,10 @@ def _merge(
     claim_run(store, run, pod.workflow_uid)
     head = read_head(plan, store)
     lost = wait_for_tries(
-        run, store, alive=lambda: _alive(cluster, run, pod.uid), seconds=patience, say=_say, sleep=sleep
+        run, store, alive=lambda: _alive(cluster, run, pod.uid), seconds=patience, say=say, sleep=sleep
     )
     if lost:
-        _say(f"{lost} tries left no record")
+        say(f"{lost} tries left no record")
     causes = _causes(cluster, run, head)
     _tell(merge(run, store, plan=plan, engine="argo", causes=causes), store)
     return EXIT_OK
@@ -99,7 +99,7 @@ def _cluster(pod: Pod, connect: Callable[[str], Cluster]) -> Cluster | None:
     try:
         return connect(pod.namespace)
     except PlatformError as error:
-        _say(f"without the API server: {error.message}")
+        say(f"without the API server: {error.message}")
         return None
 
 
@@ -109,7 +109,7 @@ def _alive(cluster: Cluster | None, run: str, own: str) -> frozenset[str] | None
     try:
         pods = list_pods(cluster, run)
     except ClusterError as error:
-        _say(f"pods cannot be listed: {error.message}")
+        say(f"pods cannot be listed: {error.message}")
         return None
     return frozenset(
         pod.uid.replace("-", "")[:8]
@@ -125,7 +125,7 @@ def _causes(cluster: Cluster | None, run: str, head: PlanHead) -> Causes:
             return read_causes(cluster, run, head)
         except ClusterError as error:
             why = error.message
-    _say(f"causes are unknown: {why}")
+    say(f"causes are unknown: {why}")
     return Causes(
         others=Cause("not_started", f"no try of it has started; the API server could not be asked why: {why}")
     )
@@ -134,19 +134,15 @@ def _causes(cluster: Cluster | None, run: str, head: PlanHead) -> Causes:
 def _tell(result: MergeResult, store: Store) -> None:
     facts, over = result.facts, result.state
     coverage = facts.coverage
-    _say(
+    say(
         f"run {over.run} {over.phase.value}: {coverage.total} trials planned, {coverage.scored} scored, "
         f"{coverage.failed} failed, {coverage.missing} missing"
     )
     summary = Summary.from_json(store.get(result.bundle + SUMMARY_FILE))
     for score in summary.scores.scores:
         if score.name.startswith(METRIC):
-            _say(f"  {score.name}: {score.mean} (of {score.count})")
+            say(f"  {score.name}: {score.mean} (of {score.count})")
     for task in facts.missing[:_SHOWN]:
         first = task.attempts[0]
-        _say(f"  missing {task.task}: {first.code}: {first.cause.partition(chr(10))[0]}")
-    _say(f"report: {store.name}/{layout.bundle(over.run, REPORT_FILE)}")
-
-
-def _say(text: str) -> None:
-    print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}", flush=True)
+        say(f"  missing {task.task}: {first.code}: {first.cause.partition(chr(10))[0]}")
+    say(f"report: {store.name}/{layout.bundle(over.run, REPORT_FILE)}")

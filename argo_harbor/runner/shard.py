@@ -22,6 +22,7 @@ from argo_harbor.cluster.errors import ClusterError, NotFound, Unreachable
 from argo_harbor.cluster.parts import find_or_create, part_name, part_object
 from argo_harbor.cluster.workflows import Workflow, find_workflow, parts_of, stop_workflow
 from argo_harbor.errors import EXIT_OK, PlatformError
+from argo_harbor.runner.clock import say
 from argo_harbor.runner.exits import Again, run_command
 from argo_harbor.runner.pod import Pod, claim_run, read_pod
 from argo_harbor.runner.process import Interrupt
@@ -154,7 +155,7 @@ class Shard:
             self._say(f"{workflow.name}: {text}")
 
     def _say(self, text: str) -> None:
-        print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} part {self._number:03}: {text}", flush=True)
+        say(f"part {self._number:03}: {text}")
 
 
 def read_part(plan: str, number: int, store: Store) -> dict[str, Any]:

@@ -11,13 +11,13 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
 from argo_harbor.cluster.client import Cluster
 from argo_harbor.cluster.connect import connect_in_pod
 from argo_harbor.cluster.errors import ClusterError
 from argo_harbor.cluster.starts import Starts, end_pod, is_over, pending_pods
 from argo_harbor.errors import EXIT_OK
+from argo_harbor.runner.clock import say
 from argo_harbor.runner.exits import run_command
 from argo_harbor.workflow import names
 
@@ -43,11 +43,7 @@ def watch(run: str, cluster: Cluster, starts: Starts, *, sleep: Callable[[float]
                 return EXIT_OK
             for pod, cause in starts.hopeless(pending_pods(cluster, run), time.monotonic()):
                 end_pod(cluster, pod, cause)
-                _say(f"ended {pod.name}: {cause.code}: {cause.message}")
+                say(f"ended {pod.name}: {cause.code}: {cause.message}")
         except ClusterError as error:
-            _say(f"not looked: {error.message}")
+            say(f"not looked: {error.message}")
         sleep(LOOK_SECONDS)
-
-
-def _say(text: str) -> None:
-    print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}", flush=True)
