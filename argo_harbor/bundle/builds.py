@@ -32,9 +32,9 @@ class FailedBuilds:
         """
         if not self._failed:
             return None
-        images = read_part(self._head, self._plan, entry.index, self._store).images
-        for image in (images.agent, images.verifier):
-            if image is not None and image.key in self._failed:
+        part = read_part(self._head, self._plan, entry.index, self._store)
+        for image in part.sides.values():
+            if image.key in self._failed:
                 record = self._failed[image.key]
                 said = ": ".join(part for part in (record.step, record.message) if part) or "no output"
                 return Cause(record.code or "image_build_failed", said)

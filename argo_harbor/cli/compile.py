@@ -21,6 +21,8 @@ Kind = Literal["workflow", "workflowtemplate", "cronworkflow"]
 
 def compile_suite(
     harbor_dir: options.HarborDir = None,
+    harbor_git: options.HarborGit = None,
+    harbor_hub: options.HarborHub = None,
     taskset: options.TasksetRef = None,
     tasks: options.Tasks = None,
     list_tasks: options.ListTasks = False,
@@ -89,11 +91,12 @@ def compile_suite(
         skip_refused=skip_refused,
     )
     with collector_paused():
-        source = Source(harbor_dir=harbor_dir, taskset=taskset, tasks=tasks)
-        found = request.read_taskset(source, local_store(store) if taskset is not None else None)
+        named = Source(harbor_dir=harbor_dir, harbor_git=harbor_git, harbor_hub=harbor_hub, taskset=taskset)
+        source = request.open_source(named, local_store(store) if taskset is not None else None)
         if list_tasks:
-            print_tasks(found, as_json=as_json)
+            print_tasks(source.list(tasks), as_json=as_json)
             return
+        found = source.load(tasks)
         planned = request.make_plan(asked, found, Site.of_files(platform))
         objects = _compile(planned, kind=kind, schedule=schedule)
         if publish:

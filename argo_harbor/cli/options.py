@@ -19,6 +19,24 @@ HarborDir = Annotated[
         "--harbor-dir", metavar="DIR", help="A suite of Harbor tasks, or one task.", rich_help_panel=_SOURCE
     ),
 ]
+HarborGit = Annotated[
+    str | None,
+    typer.Option(
+        "--harbor-git",
+        metavar="URL@REF",
+        help="Tasks in a Git repository: its folder `tasks`, or URL/tree/REF/FOLDER. Any host, or a path.",
+        rich_help_panel=_SOURCE,
+    ),
+]
+HarborHub = Annotated[
+    str | None,
+    typer.Option(
+        "--harbor-hub",
+        metavar="ORG/NAME[@REF]",
+        help="A dataset of Harbor's Hub; REF is a tag, a revision or sha256:…; default: the latest.",
+        rich_help_panel=_SOURCE,
+    ),
+]
 TasksetRef = Annotated[
     str | None,
     typer.Option(
@@ -136,8 +154,9 @@ class Source:
     """Which tasks a command works on."""
 
     harbor_dir: Path | None = None
+    harbor_git: str | None = None
+    harbor_hub: str | None = None
     taskset: str | None = None
-    tasks: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from argo_harbor.cli import output
 from argo_harbor.cli.options import Request, Source
 from argo_harbor.errors import UsageError
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from argo_harbor.model.spec import RunSpec
     from argo_harbor.model.taskset import Taskset
     from argo_harbor.settings.site import Site
+    from argo_harbor.sources.source import TaskSource
     from argo_harbor.store.base import Store
 
 
@@ -26,29 +28,41 @@ class Planned:
     site: Site
 
 
-def read_taskset(source: Source, store: Store | None = None) -> Taskset:
-    """Read the tasks that the flags name.
+def open_source(source: Source, store: Store | None = None) -> TaskSource:
+    """The source that the flags name. `store` is where `--taskset` is looked up.
 
-    Raises UsageError `no_source`, `two_sources`, `unknown_tasks`, `no_tasks_selected` and whatever reading
-    raises. `store` is where `--taskset` is looked up.
+    Raises UsageError `no_source`, `two_sources`.
     """
-    given = [
-        flag
-        for flag, value in (("--harbor-dir", source.harbor_dir), ("--taskset", source.taskset))
-        if value is not None
-    ]
-    if len(given) > 1:
-        raise UsageError("two_sources", f"{' and '.join(given)} exclude one another", "give one of them")
+    given = {
+        "--harbor-dir": source.harbor_dir,
+        "--harbor-git": source.harbor_git,
+        "--harbor-hub": source.harbor_hub,
+        "--taskset": source.taskset,
+    }
+    named = [flag for flag, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise UsageError("two_sources", f"{' and '.join(named)} exclude one another", "give one of them")
     if source.harbor_dir is not None:
-        from argo_harbor.sources import load_taskset
+        from argo_harbor.sources.directory import DirectorySource
 
-        return load_taskset(source.harbor_dir, tasks=source.tasks)
+        return DirectorySource(source.harbor_dir)
+    if source.harbor_git is not None:
+        from argo_harbor.sources.git import GitSource
+
+        return GitSource(source.harbor_git, say=output.note)
+    if source.harbor_hub is not None:
+        from argo_harbor.sources.hub import HubSource
+
+        return HubSource(source.harbor_hub, say=output.note)
     if source.taskset is not None and store is not None:
-        from argo_harbor.sources.stored import load_stored
+        from argo_harbor.sources.stored import StoredSource
 
-        return load_stored(source.taskset, store, tasks=source.tasks)
+        return StoredSource(source.taskset, store)
     raise UsageError(
-        "no_source", "no tasks were named", "name a suite with --harbor-dir DIR or --taskset NAME#DIGEST"
+        "no_source",
+        "no tasks were named",
+        "name a suite with --harbor-dir DIR, --harbor-git URL@REF, --harbor-hub ORG/NAME "
+        "or --taskset NAME#DIGEST",
     )
 
 

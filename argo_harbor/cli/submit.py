@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from argo_harbor.cli.request import Planned
     from argo_harbor.engines.base import SubmitOptions
     from argo_harbor.engines.where import Chosen
-    from argo_harbor.model.taskset import Taskset, Warned
+    from argo_harbor.model.taskset import Warned
 
 Base = Literal["auto", "image", "preview"]
 _RUN = "Run"
@@ -25,6 +25,8 @@ _RUN = "Run"
 def submit(
     place: Place,
     harbor_dir: options.HarborDir = None,
+    harbor_git: options.HarborGit = None,
+    harbor_hub: options.HarborHub = None,
     taskset: options.TasksetRef = None,
     tasks: options.Tasks = None,
     list_tasks: options.ListTasks = False,
@@ -83,14 +85,15 @@ def submit(
     from argo_harbor.cli.suite import print_tasks
     from argo_harbor.engines.base import SubmitOptions
 
-    source = Source(harbor_dir=harbor_dir, taskset=taskset, tasks=tasks)
+    named = Source(harbor_dir=harbor_dir, harbor_git=harbor_git, harbor_hub=harbor_hub, taskset=taskset)
     chosen: Chosen | None = None
     if taskset is not None:
         chosen = choose(place)
-    found: Taskset = request.read_taskset(source, chosen.engine.store if chosen else None)
+    source = request.open_source(named, chosen.engine.store if chosen else None)
     if list_tasks:
-        print_tasks(found, as_json=as_json)
+        print_tasks(source.list(tasks), as_json=as_json)
         return EXIT_OK
+    found = source.load(tasks)
     asked = Request(
         agent=agent,
         spec_file=spec_file,

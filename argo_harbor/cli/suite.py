@@ -7,23 +7,27 @@ from typing import TYPE_CHECKING
 from argo_harbor.cli import output
 
 if TYPE_CHECKING:
-    from argo_harbor.model.taskset import Taskset
+    from argo_harbor.sources.source import Listing
 
 
-def print_tasks(taskset: Taskset, *, as_json: bool) -> None:
+def print_tasks(listing: Listing, *, as_json: bool) -> None:
     if as_json:
         from argo_harbor.model.documents import Item, ListedTask, TaskListDocument
 
         output.document(
             TaskListDocument(
-                taskset_ref=taskset.ref,
-                tasks=tuple(ListedTask(index=task.index, name=task.name) for task in taskset),
-                warnings=Item.each(taskset.warnings),
+                taskset_ref=listing.ref,
+                source=listing.origin.pinned if listing.origin else "",
+                tasks=tuple(ListedTask(index=index, name=task.name) for index, task in listing.tasks),
+                warnings=Item.each(listing.warnings),
             )
         )
         return
-    output.warnings(taskset.warnings)
+    output.warnings(listing.warnings)
     output.table(
-        ["#", "Task", "Folder"], ([str(task.index), task.name, task.folder] for task in taskset), right=["#"]
+        ["#", "Task", "Folder"],
+        ([str(index), task.name, task.folder] for index, task in listing.tasks),
+        right=["#"],
     )
-    output.line(f"\n{len(taskset)} of {taskset.total} tasks, {taskset.ref}")
+    pinned = f", {listing.origin.pinned}" if listing.origin else ""
+    output.line(f"\n{len(listing.tasks)} of {listing.total} tasks, {listing.ref}{pinned}")

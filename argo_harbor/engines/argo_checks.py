@@ -66,10 +66,9 @@ def present_images(plan: RunPlan, environ: Mapping[str, str]) -> frozenset[str]:
 
 
 def all_images(plan: RunPlan) -> Iterable[ImagePlan]:
-    """The images of all sandboxes of a plan, repeats included."""
+    """The images of all containers of a plan's tasks, repeats included."""
     for part in plan.parts:
-        steps = (step.verifier_image for step in part.steps)
-        yield from (image for image in (part.images.agent, part.images.verifier, *steps) if image is not None)
+        yield from part.sides.values()
 
 
 def _is_there(image: ImagePlan, registries: Registries, unreachable: set[str]) -> bool:

@@ -69,8 +69,7 @@ def choose_base(plan: RunPlan, wish: Literal["auto", "image", "preview"]) -> Cho
 
 def all_images(part: TaskPlan) -> list[ImagePlan]:
     """The images of a task, each once."""
-    images = (part.images.agent, part.images.verifier, *(step.verifier_image for step in part.steps))
-    return list({image.key or image.reference: image for image in images if image is not None}.values())
+    return list({image.key or image.reference: image for image in part.sides.values()}.values())
 
 
 def _starts_from(part: TaskPlan) -> Iterator[str]:

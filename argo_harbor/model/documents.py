@@ -225,6 +225,8 @@ class TaskListDocument(Model):
     """`--list-tasks`."""
 
     taskset_ref: str
+    source: str = ""
+    """The remote source, pinned; empty for a folder."""
     tasks: tuple[ListedTask, ...]
     warnings: tuple[Item, ...] = ()
 

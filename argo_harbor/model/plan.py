@@ -38,6 +38,15 @@ class ImagePlan(Model):
     """Image key of a build, 64 hex; tasks with one key share one build. Empty for a prebuilt image."""
     context: str = ""
     """Build context relative to the task folder."""
+    dockerfile: str = "Dockerfile"
+    """Relative to the context."""
+    target: str = ""
+    """Build stage to stop at; empty for the last."""
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Values for the ARGs that the Dockerfile declares, sorted; part of the key."""
+    secrets: tuple[tuple[str, str], ...] = ()
+    """Build secrets that the Dockerfile mounts: id and `NAME/KEY` of a Kubernetes Secret, sorted. No part of
+    the key: a new password makes no new image."""
     environment_digest: str = ""
     bases: tuple[str, ...] = ()
     """Images named by FROM, as written."""
@@ -176,6 +185,18 @@ class TaskPlan(Model):
     verifier_user: str = ""
     users: tuple[str, ...] = ()
     """Every user that the task, a step or a hook names; sorted."""
+
+    @property
+    def sides(self) -> dict[str, ImagePlan]:
+        """The images of all containers of the task by the side that uses them: `agent`, `verifier`,
+        `step-<number>` of a step's own verifier. An image may stand under several."""
+        found = {"agent": self.images.agent}
+        if self.images.verifier is not None:
+            found["verifier"] = self.images.verifier
+        for number, step in enumerate(self.steps):
+            if step.verifier_image is not None:
+                found[f"step-{number}"] = step.verifier_image
+        return found
 
 
 class Skipped(Model):

@@ -38,7 +38,18 @@ class ImageSource:
     reference: str = ""
     """The image named by `docker_image`; only for `prebuilt`."""
     context: str = ""
-    """Build context relative to the task folder: `environment`, `tests` or `steps/<name>/tests`."""
+    """Build context relative to the task folder: `environment`, `tests`, `steps/<name>/tests`, or what a
+    compose file names below one of them."""
+    dockerfile: str = "Dockerfile"
+    """Relative to the context."""
+    target: str = ""
+    """Build stage to stop at; empty for the last."""
+    arguments: tuple[str, ...] = ()
+    """Names that the Dockerfile declares with ARG, sorted: only these can a build be given values for."""
+    secrets: tuple[str, ...] = ()
+    """Ids of `RUN --mount=type=secret`, sorted."""
+    own_arguments: tuple[tuple[str, str], ...] = ()
+    """Values that the task itself gives to build arguments (compose `build.args`), sorted."""
     environment_digest: str = ""
     """64 hex; its first 32 are Harbor's `environment_content_hash` of the context folder."""
     executables: tuple[str, ...] = ()
@@ -99,6 +110,23 @@ class Warned(Finding):
         return f"{where}: {self.message}" if where else self.message
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The remote source that a taskset was read from, pinned."""
+
+    pinned: str
+    """What to give to `--harbor-git` or `--harbor-hub` to get the same again."""
+    name: str
+    """Name of the dataset, as people know it."""
+    version: str
+    """Resolved commit, or `sha256:…` of the dataset."""
+
+    @property
+    def label(self) -> str:
+        """Value of `--intake-dataset`."""
+        return f"{self.name}@{self.version}"
+
+
 class TasksetMember(Model):
     """One task of a suite by name, folder and content digest; its index is its place in the list."""
 
@@ -114,6 +142,10 @@ class StoredTaskset(Model):
     name: str
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
     members: tuple[TasksetMember, ...]
+    source: str = ""
+    """`Origin.pinned` of the first remote source that it was published from; empty for a folder."""
+    dataset: str = ""
+    """`Origin.label` of that source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +162,18 @@ class Taskset:
     warnings: tuple[Warned, ...] = ()
     members: tuple[TasksetMember, ...] = ()
     """All tasks of the suite in order of their index, whatever is selected."""
+    origin: Origin | None = None
+    """None for a folder of this machine, whose path is nobody else's business."""
 
     @property
     def ref(self) -> str:
         """`name#digest`."""
         return f"{self.name}#{self.digest}"
+
+    @property
+    def dataset_label(self) -> str:
+        """Name and version under which results are compared: the source's, else the taskset's own."""
+        return self.origin.label if self.origin else f"{self.name}@{self.digest}"
 
     def __iter__(self) -> Iterator[Task]:
         return iter(self.tasks)

@@ -77,7 +77,12 @@ def plan(
 
     return RunPlan(
         head=PlanHead(
-            taskset=TasksetRef(name=taskset.name, digest=taskset.digest, total=taskset.total),
+            taskset=TasksetRef(
+                name=taskset.name,
+                digest=taskset.digest,
+                total=taskset.total,
+                source=taskset.origin.pinned if taskset.origin else "",
+            ),
             agent=agent.plan,
             grants=grants,
             n_attempts=spec.spec.target.n_attempts,
@@ -157,7 +162,7 @@ def _check_request(spec: RunSpec, profile: Profile, report: Report) -> None:
 
 
 def _limits(spec: RunSpec, profile: Profile, tasks: Sequence[Task], parts: Sequence[TaskPlan]) -> Limits:
-    built = {part.index for part in parts if part.images.agent.key or _builds_verifier(part)}
+    built = {part.index for part in parts if any(image.key for image in part.sides.values())}
     longest = max(
         (_build_seconds(task) for task in tasks if task.index in built),
         default=0.0,
@@ -171,11 +176,6 @@ def _limits(spec: RunSpec, profile: Profile, tasks: Sequence[Task], parts: Seque
         build_seconds=max(BUILD_SECONDS, math.ceil(longest)) if built else 0,
         merge_seconds=MERGE_SECONDS,
     )
-
-
-def _builds_verifier(part: TaskPlan) -> bool:
-    images = (part.images.verifier, *(step.verifier_image for step in part.steps))
-    return any(image is not None and image.key for image in images)
 
 
 def _build_seconds(task: Task) -> float:

@@ -64,7 +64,7 @@ def parse(arguments: Sequence[str]) -> Arguments:
     parser.add_argument("--plan", required=True, help="digest of the plan, 64 hex")
     parser.add_argument("--run", required=True)
     parser.add_argument("--task", required=True, type=int, help="index of a task that uses the image")
-    parser.add_argument("--side", choices=["agent", "verifier"], default="agent")
+    parser.add_argument("--side", default="agent", help="which of the task's containers uses it")
     parser.add_argument("--try", required=True, type=int, dest="try_")
     given = parser.parse_args(arguments)
     return Arguments(given.plan, given.run, given.task, given.side, given.try_)
@@ -124,7 +124,7 @@ class ImageBuild:
         claim_run(store, given.run, pod.workflow_uid)
         head = read_head(given.plan, store)
         part = read_part(head, given.plan, given.index, store)
-        image = part.images.agent if given.side == "agent" else part.images.verifier
+        image = part.sides.get(given.side)
         if image is None or image.kind != "build":
             raise ValueError(f"task {given.index} has no image to build for its {given.side}")
         return cls(

@@ -16,12 +16,27 @@ from argo_harbor.model.base import canonical_json, sha256_hex
 from argo_harbor.model.taskset import Taskset, TasksetMember, Warned
 from argo_harbor.sources.keys import deprecated_keys
 from argo_harbor.sources.member import Member, printable, read_member, unreadable
+from argo_harbor.sources.selection import select
+from argo_harbor.sources.source import Listing, Selection
 from argo_harbor.sources.toml import MAX_BYTES, BrokenToml, parse_toml
 from argo_harbor.sources.tree import CONFIG
 
 MANIFEST = "dataset.toml"
 METRIC = "metric.py"
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.-]")
+
+
+class DirectorySource:
+    """`--harbor-dir`. See `TaskSource`."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
+
+    def list(self, tasks: Selection = None) -> Listing:
+        return Listing.of(self.load(tasks))
+
+    def load(self, tasks: Selection = None) -> Taskset:
+        return select(read_directory(self._path), tasks)
 
 
 def read_directory(path: str | os.PathLike[str]) -> Taskset:

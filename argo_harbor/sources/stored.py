@@ -6,38 +6,68 @@ need to be in the store.
 
 from __future__ import annotations
 
-import atexit
 import re
-import shutil
-import tempfile
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from argo_harbor.errors import Finding, PlatformError, Refused, UsageError
-from argo_harbor.model.taskset import StoredTaskset, Task, Taskset, TasksetMember
+from argo_harbor.model.taskset import Origin, StoredTaskset, Task, Taskset, TasksetMember
 from argo_harbor.sources.directory import taskset_digest
 from argo_harbor.sources.fetch import fetch_task
 from argo_harbor.sources.member import read_member
 from argo_harbor.sources.selection import select_members
+from argo_harbor.sources.source import Listing, Selection, program_folder
 from argo_harbor.store import layout
-from argo_harbor.store.base import Store
+from argo_harbor.store.base import KeyNotFound, Store
 
 SHORTEST_DIGEST = 12
 _REF = re.compile(rf"([a-z0-9.-]+)#([0-9a-f]{{{SHORTEST_DIGEST},64}})")
 
 
-def publish_manifest(taskset: Taskset, store: Store) -> None:
-    """Write the taskset's manifest unless it is there."""
+class StoredSource:
+    """`--taskset`. See `TaskSource`."""
+
+    def __init__(self, ref: str, store: Store) -> None:
+        self._ref = ref
+        self._store = store
+
+    def list(self, tasks: Selection = None) -> Listing:
+        manifest = read_manifest(self._ref, self._store)
+        chosen = select_members(manifest.name, manifest.members, tasks)
+        members = tuple((index, manifest.members[index]) for index in chosen)
+        return Listing(_ref(manifest), len(manifest.members), members, _origin(manifest))
+
+    def load(self, tasks: Selection = None) -> Taskset:
+        return load_stored(self._ref, self._store, tasks=tasks)
+
+
+def publish_manifest(taskset: Taskset, store: Store) -> bool:
+    """Write the taskset's manifest. False when it was there; where it came from is added when that was open.
+
+    Its members are what its digest says, so a manifest of the same name and digest can only be broken or the
+    same.
+    """
     key = layout.taskset(taskset.name, taskset.digest)
-    if not store.exists(key):
-        manifest = StoredTaskset(name=taskset.name, digest=taskset.digest, members=taskset.members)
+    manifest = StoredTaskset(
+        name=taskset.name,
+        digest=taskset.digest,
+        members=taskset.members,
+        source=taskset.origin.pinned if taskset.origin else "",
+        dataset=taskset.origin.label if taskset.origin else "",
+    )
+    try:
+        there = StoredTaskset.from_json(store.get(key))
+    except (KeyNotFound, ValidationError):
         store.put(key, manifest.canonical())
+        return True
+    if there.members != manifest.members or (manifest.source and not there.source):
+        store.put(key, manifest.canonical())
+    return False
 
 
-def load_stored(ref: str, store: Store, *, tasks: str | Iterable[str | int] | None = None) -> Taskset:
+def load_stored(ref: str, store: Store, *, tasks: Selection = None) -> Taskset:
     """Read a published taskset, narrowed to `tasks`, into a folder that lives as long as this program.
 
     `ref` is `name#digest` with 64 hex, or a prefix of at least 12 that only one taskset of that name has.
@@ -47,7 +77,7 @@ def load_stored(ref: str, store: Store, *, tasks: str | Iterable[str | int] | No
         Refused: `source_unreadable` for selected tasks that were never published.
         PlatformError: `plan_unreadable` for a manifest or archive that is not what its digest says.
     """
-    manifest = _read_manifest(ref, store)
+    manifest = read_manifest(ref, store)
     chosen = select_members(manifest.name, manifest.members, tasks)
     missing = [
         Finding("source_unreadable", "is not in the store", _PUBLISH_HINT, task=manifest.members[index].name)
@@ -56,16 +86,23 @@ def load_stored(ref: str, store: Store, *, tasks: str | Iterable[str | int] | No
     ]
     if missing:
         raise Refused.of(missing)
-    folder = Path(tempfile.mkdtemp(prefix="argo-harbor-taskset-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = program_folder("taskset")
     found = tuple(_load(index, manifest.members[index], store, folder) for index in chosen)
-    return Taskset(manifest.name, manifest.digest, found, len(manifest.members), members=manifest.members)
+    return Taskset(
+        manifest.name,
+        manifest.digest,
+        found,
+        len(manifest.members),
+        members=manifest.members,
+        origin=_origin(manifest),
+    )
 
 
 _PUBLISH_HINT = "submit it once from its folder with --harbor-dir, or leave it out with --tasks"
 
 
-def _read_manifest(ref: str, store: Store) -> StoredTaskset:
+def read_manifest(ref: str, store: Store) -> StoredTaskset:
+    """The manifest of a published taskset, checked against its digest. Raises as `load_stored`."""
     parsed = _REF.fullmatch(ref)
     if parsed is None:
         raise UsageError(
@@ -88,6 +125,17 @@ def _read_manifest(ref: str, store: Store) -> StoredTaskset:
     if keys[0] != layout.taskset(manifest.name, taskset_digest(manifest.members)):
         raise _broken(keys[0], store)
     return manifest
+
+
+def _ref(manifest: StoredTaskset) -> str:
+    return f"{manifest.name}#{manifest.digest}"
+
+
+def _origin(manifest: StoredTaskset) -> Origin | None:
+    if not manifest.source:
+        return None
+    name, _, version = manifest.dataset.rpartition("@")
+    return Origin(pinned=manifest.source, name=name, version=version)
 
 
 def _broken(key: str, store: Store) -> PlatformError:

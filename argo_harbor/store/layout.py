@@ -2,7 +2,9 @@
 
 tasks/<digest>.tar.gz
 tasksets/<name>/<digest>.json
+images/<image key>/ready.json, failed.json
 plans/<digest>/plan.json, tasks/<index>.json, parts/<nnn>.yaml
+builds/<digest>.json
 runs/<run>/request.json
 runs/<run>/workflows/<uid>
 runs/<run>/builds/<image key>/<pod uid>.json
@@ -57,6 +59,25 @@ def taskset(name: str, digest: str) -> str:
 
 def tasksets(name: str = "") -> str:
     return f"tasksets/{name}/" if name else "tasksets/"
+
+
+def images() -> str:
+    return "images/"
+
+
+def image_ready(image_key: str) -> str:
+    """Record of the last build that made the image, or found it."""
+    return f"images/{image_key}/ready.json"
+
+
+def image_failed(image_key: str) -> str:
+    """Record of the last build that failed. Says nothing about a build that came after it."""
+    return f"images/{image_key}/failed.json"
+
+
+def build_plan(digest: str) -> str:
+    """Plan of a workflow that only builds images."""
+    return f"builds/{digest}.json"
 
 
 def plan_folder(digest: str) -> str:

@@ -71,7 +71,7 @@ def builds(tasks: Iterable[PlannedTask]) -> dict[str, Build]:
         for side, image in task.images:
             if image.kind != "build" or image.key in found:
                 continue
-            name = f"build-{task.dag_name[:_STEM]}" + ("-verifier" if side == "verifier" else "")
+            name = f"build-{task.dag_name[:_STEM]}" + ("" if side == "agent" else f"-{side}")
             if name in taken or len(task.dag_name) > _STEM:
                 name = f"{name}-{image.key[:8]}"
             taken.add(name)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
 
 from argo_harbor.model.plan import ImagePlan, RunPlan, TaskPlan
 
-Side = Literal["agent", "verifier"]
+Side = str
+"""A key of `TaskPlan.sides`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,9 +33,8 @@ def planned_tasks(plan: RunPlan, present: Collection[str] = ()) -> list[PlannedT
 
 
 def _planned(part: TaskPlan, dag_name: str, present: Collection[str]) -> PlannedTask:
-    images: list[tuple[Side, ImagePlan]] = [("agent", part.images.agent)]
-    if part.images.verifier is not None:
-        images.append(("verifier", part.images.verifier))
+    # A verifier of a step has no pod of its own.
+    images = [(side, image) for side, image in part.sides.items() if not side.startswith("step-")]
     built = dict.fromkeys(
         image.key for _, image in images if image.kind == "build" and image.key not in present
     )
