@@ -194,6 +194,7 @@ def metadata(gathered: Gathered, facts: RunFacts) -> Metadata:
             "profile": facts.profile,
             "plan": facts.plan_digest,
             "taskset": facts.taskset_ref,
+            "dataset": head.publication.intake_dataset,
             "phase": facts.phase.value,
             **({"experiment": head.publication.experiment} if head.publication.experiment else {}),
         },

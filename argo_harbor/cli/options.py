@@ -102,6 +102,24 @@ Canary = Annotated[
         rich_help_panel=_AGENT,
     ),
 ]
+Experiment = Annotated[
+    str | None,
+    typer.Option(
+        "--experiment",
+        metavar="NAME",
+        help="Label of the results; replaces the request file's publication.",
+        rich_help_panel=_AGENT,
+    ),
+]
+IntakeDataset = Annotated[
+    str | None,
+    typer.Option(
+        "--intake-dataset",
+        metavar="NAME[@VERSION]",
+        help="Dataset that results of a published taskset count for; needs --taskset and --experiment.",
+        rich_help_panel=_AGENT,
+    ),
+]
 SandboxProfile = Annotated[
     str | None,
     typer.Option(
@@ -172,3 +190,5 @@ class Request:
     memory_mb: int | None = None
     storage_mb: int | None = None
     skip_refused: bool = False
+    experiment: str | None = None
+    intake_dataset: str | None = None

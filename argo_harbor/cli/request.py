@@ -70,10 +70,20 @@ def make_plan(request: Request, taskset: Taskset, site: Site) -> Planned:
     """Plan a run of the taskset as the flags say, under a site's settings. Raises UsageError, Refused."""
     from argo_harbor.planning.plan import plan
 
-    spec = read_request(request)
+    spec = _published(read_request(request), request)
     profile = site.profile(spec.execution.sandbox.profile)
     made = plan(taskset, spec, platform=site.platform, profile=profile, skip_refused=request.skip_refused)
     return Planned(made, taskset, spec, site)
+
+
+def _published(spec: RunSpec, request: Request) -> RunSpec:
+    """The spec with the labels that the flags give its results."""
+    if request.experiment is None:
+        return spec
+    from argo_harbor.model.spec import Publication
+
+    labels = Publication(experiment=request.experiment, intake_dataset=request.intake_dataset or "")
+    return spec.model_copy(update={"publication": labels})
 
 
 def read_request(request: Request) -> RunSpec:

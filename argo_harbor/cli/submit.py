@@ -10,7 +10,7 @@ from argo_harbor.cli import options, output
 from argo_harbor.cli.options import Request, Source
 from argo_harbor.cli.place import choose, command
 from argo_harbor.engines.place import Place
-from argo_harbor.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from argo_harbor.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from argo_harbor.cli.request import Planned
@@ -35,6 +35,8 @@ def submit(
     spec_file: options.SpecFile = None,
     overrides: options.Set = None,
     canary: options.Canary = None,
+    experiment: options.Experiment = None,
+    intake_dataset: options.IntakeDataset = None,
     sandbox_profile: options.SandboxProfile = None,
     cpus: options.Cpus = None,
     memory_mb: options.MemoryMb = None,
@@ -85,6 +87,12 @@ def submit(
     from argo_harbor.cli.suite import print_tasks
     from argo_harbor.engines.base import SubmitOptions
 
+    if intake_dataset is not None and (taskset is None or experiment is None):
+        raise UsageError(
+            "bad_usage",
+            "--intake-dataset needs --taskset and --experiment",
+            "other sources bring the label of their dataset themselves",
+        )
     named = Source(harbor_dir=harbor_dir, harbor_git=harbor_git, harbor_hub=harbor_hub, taskset=taskset)
     chosen: Chosen | None = None
     if taskset is not None:
@@ -104,6 +112,8 @@ def submit(
         memory_mb=memory_mb,
         storage_mb=storage_mb,
         skip_refused=skip_refused,
+        experiment=experiment,
+        intake_dataset=intake_dataset,
     )
     chosen = chosen or choose(place)
     planned = request.make_plan(asked, found, chosen.site)
@@ -228,6 +238,8 @@ def rerun_line(
         ("--spec-file", asked.spec_file),
         *(("-O", override) for override in asked.overrides),
         ("--canary", asked.canary),
+        ("--experiment", asked.experiment),
+        ("--intake-dataset", asked.intake_dataset),
         ("--sandbox-profile", asked.profile),
         ("--cpus", None if asked.cpus is None else output.amount(asked.cpus)),
         ("--memory-mb", asked.memory_mb),

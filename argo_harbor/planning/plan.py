@@ -13,7 +13,7 @@ from argo_harbor.errors import Finding, Refused, UsageError
 from argo_harbor.model.plan import Grants, Limits, PlanHead, RunPlan, Skipped, TaskEntry, TaskPlan, TasksetRef
 from argo_harbor.model.platform import BUILT_IN, Platform
 from argo_harbor.model.profile import Profile
-from argo_harbor.model.spec import RunSpec
+from argo_harbor.model.spec import Publication, RunSpec
 from argo_harbor.model.taskset import Task, Taskset
 from argo_harbor.planning.agents import ChosenAgent, plan_agent
 from argo_harbor.planning.canary import plan_canary
@@ -95,12 +95,19 @@ def plan(
             # Where the settings came from is no part of a plan, so reading it back gives the same object.
             platform=platform.model_copy(update={"built_in": False}),
             denied=planner.denied,
-            publication=spec.publication,
+            publication=_publication(spec, taskset),
             tasks=_entries(tasks, parts, refused),
         ),
         parts=tuple(parts),
         taskset=taskset,
     )
+
+
+def _publication(spec: RunSpec, taskset: Taskset) -> Publication:
+    """Labels of the results. A dataset named without a version is the taskset as it is now."""
+    asked = spec.publication.intake_dataset
+    dataset = asked if not asked or "@" in asked else f"{asked}@{taskset.digest}"
+    return spec.publication.model_copy(update={"intake_dataset": dataset or taskset.dataset_label})
 
 
 def _known_profile(spec: RunSpec, platform: Platform) -> Profile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from pathlib import Path
 
@@ -34,6 +35,34 @@ def test_two_sources(argo_harbor: Command) -> None:
         "compile", "--harbor-dir", HELLO, "--taskset", "x#" + "0" * 12, "--agent", "oracle", "--json"
     )
     assert (done.status, done.error["code"]) == (2, "two_sources")
+
+
+def test_every_pair_of_sources_excludes_one_another(argo_harbor: Command) -> None:
+    flags = {
+        "--harbor-dir": HELLO,
+        "--harbor-git": "https://127.0.0.1/o/r@v1",
+        "--harbor-hub": "org/name",
+        "--taskset": "x#" + "0" * 12,
+    }
+    for first, second in itertools.combinations(flags, 2):
+        for verb in (("compile",), ("runs", "submit")):
+            done = argo_harbor(
+                *verb, first, flags[first], second, flags[second], "--agent", "oracle", "--json"
+            )
+            assert (done.status, done.error["code"]) == (2, "two_sources")
+            assert done.error["message"] == f"{first} and {second} exclude one another"
+
+
+@pytest.mark.parametrize("given", [(), ("--experiment", "nightly"), ("--taskset", "x#" + "0" * 12)])
+def test_a_dataset_label_needs_a_taskset_and_an_experiment(
+    argo_harbor: Command, given: tuple[str, ...]
+) -> None:
+    source = () if "--taskset" in given else ("--harbor-dir", HELLO)
+    done = argo_harbor(
+        "runs", "submit", *source, *given, "--intake-dataset", "d@1", "--agent", "oracle", "--json"
+    )
+    assert (done.status, done.error["code"]) == (2, "bad_usage")
+    assert "--taskset and --experiment" in done.error["message"]
 
 
 def test_two_sources_for_people(argo_harbor: Command) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from argo_harbor.errors import Refused, UsageError
 from argo_harbor.model.plan import PlanHead, RunPlan, TaskPlan
 from argo_harbor.model.platform import Platform
 from argo_harbor.model.profile import Profile
-from argo_harbor.model.taskset import Taskset
+from argo_harbor.model.taskset import Origin, Taskset
 from argo_harbor.planning.plan import BUILD_SECONDS, plan
 from argo_harbor.planning.profiles import CLOSED, default_profile_name
 from tests.planning.support import OPEN, SITE, calling, places, plan_of, refused, spec
@@ -65,6 +66,28 @@ def test_the_head_says_what_was_asked_and_allowed() -> None:
     assert head.profile == OPEN
     assert head.limits.timeout_seconds == 500
     assert [entry.dag_name for entry in head.tasks] == ["t000", "t001", "t002", "t003", "t004"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "label"),
+    [
+        ("", f"suite@{sha('suite')}"),
+        ("terminal-bench", f"terminal-bench@{sha('suite')}"),
+        ("terminal-bench@2.0", "terminal-bench@2.0"),
+    ],
+)
+def test_results_count_for_a_dataset_with_a_version(asked: str, label: str) -> None:
+    request = spec(publication={"experiment": "nightly", "intake_dataset": asked})
+    head = plan(make_taskset(*suite(1), total=9), request, platform=SITE, profile=OPEN).head
+    assert head.publication.intake_dataset == label
+
+
+def test_a_remote_source_is_recorded_and_names_the_dataset() -> None:
+    origin = Origin("https://example.org/team/suite@" + "a" * 40, "team/suite", "a" * 40)
+    taskset = replace(make_taskset(*suite(1), total=9), origin=origin)
+    head = plan(taskset, spec(), platform=SITE, profile=OPEN).head
+    assert head.taskset.source == origin.pinned
+    assert head.publication.intake_dataset == f"team/suite@{'a' * 40}"
 
 
 def test_a_task_keeps_its_own_words() -> None:
