@@ -31,6 +31,18 @@ class TaskFile:
 
 
 @dataclass(frozen=True, slots=True)
+class VariableBases:
+    """FROM lines in which build arguments stand: which images they name shows when the values are known."""
+
+    words: tuple[str, ...]
+    """What each FROM names, as written."""
+    stages: tuple[str, ...]
+    """Names of build stages, lower case."""
+    defaults: tuple[tuple[str, str], ...]
+    """ARGs before the first FROM with their defaults, in order."""
+
+
+@dataclass(frozen=True, slots=True)
 class ImageSource:
     """Where the image of one sandbox comes from."""
 
@@ -48,6 +60,8 @@ class ImageSource:
     """Names that the Dockerfile declares with ARG, sorted: only these can a build be given values for."""
     secrets: tuple[str, ...] = ()
     """Ids of `RUN --mount=type=secret`, sorted."""
+    required_secrets: tuple[str, ...] = ()
+    """Those of them without which the build fails."""
     own_arguments: tuple[tuple[str, str], ...] = ()
     """Values that the task itself gives to build arguments (compose `build.args`), sorted."""
     environment_digest: str = ""
@@ -58,7 +72,9 @@ class ImageSource:
     """Links of the context with the SHA-256 of what they name, as `path sha256`, sorted. Harbor's hash leaves
     them out as well, so contexts that differ only in a link would be taken for one image."""
     bases: tuple[str, ...] = ()
-    """Images named by FROM, in order, build stages left out."""
+    """Images named by FROM with the ARGs' own defaults, in order, build stages left out."""
+    variable_bases: VariableBases | None = None
+    """Set when build arguments stand in a FROM."""
     bundles_tests: bool = False
     """True for a verifier image that must bring `/tests` itself: Harbor then uploads no tests."""
     workdir: str = ""

@@ -1,21 +1,26 @@
-"""What planning must know of a Dockerfile without building it: its base images and its final WORKDIR.
+"""What planning must know of a Dockerfile without building it: its base images, its final WORKDIR, and the
+names of the build arguments and secrets that it takes.
 
 Light on purpose: continuation lines, comments, parser directives and here-documents are understood, build
-arguments only where FROM uses a default. The final WORKDIR follows Harbor's reading of it, because Harbor
-runs commands there.
+arguments only where FROM uses them. The final WORKDIR follows Harbor's reading of it, because Harbor runs
+commands there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
+
+from argo_harbor.model.taskset import VariableBases
 
 _DIRECTIVE = re.compile(r"#\s*(\w+)\s*=\s*(\S+)\s*$")
 _HEREDOC = re.compile(r"<<(-?)(['\"]?)([A-Za-z_][A-Za-z0-9_]*)\2")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?-([^}]*))?\}|(\w+))")
 _HEREDOC_INSTRUCTIONS = frozenset({"RUN", "COPY", "ADD"})
+_ARGUMENT = re.compile(r"""([A-Za-z_]\w*)(=("[^"]*"|'[^']*'|\S*))?(?:\s+|$)""")
+_FLAG = re.compile(r"--(\w+)=(\S+)\s+")
 
 
 class Dockerfile(NamedTuple):
@@ -25,6 +30,14 @@ class Dockerfile(NamedTuple):
     """Images named by FROM, in order, once each; build stages and `scratch` left out."""
     workdir: str
     """Absolute, empty when the final stage sets none."""
+    arguments: tuple[str, ...] = ()
+    """Names that ARG declares anywhere, sorted."""
+    secrets: tuple[str, ...] = ()
+    """Ids that RUN mounts as secrets, sorted."""
+    required_secrets: tuple[str, ...] = ()
+    """Those without which RUN fails."""
+    variable_bases: VariableBases | None = None
+    """Set when build arguments stand in a FROM."""
 
 
 class Instruction(NamedTuple):
@@ -40,29 +53,69 @@ class Instruction(NamedTuple):
 
 
 def read_dockerfile(text: str) -> Dockerfile:
-    """Bases and final working folder. Never fails: what is no instruction is passed over."""
-    arguments: dict[str, str] = {}
-    stages: set[str] = set()
-    bases: list[str] = []
+    """What is to be known of it. Never fails: what is no instruction is passed over."""
+    defaults: dict[str, str] = {}
+    names: set[str] = set()
+    secrets: dict[str, bool] = {}
+    stages: list[str] = []
+    froms: list[str] = []
     workdir = ""
-    started = False
     for instruction in instructions(text):
-        if instruction.name == "ARG" and not started:
-            name, equals, default = instruction.value.partition("=")
-            arguments[name.strip()] = default.strip().strip("'\"") if equals else ""
+        if instruction.name == "ARG":
+            for name, equals, default in _ARGUMENT.findall(instruction.value):
+                names.add(name)
+                if not froms:
+                    defaults[name] = default.strip("'\"") if equals else ""
         elif instruction.name == "FROM":
-            started = True
             workdir = ""
             words = [word for word in instruction.value.split() if not word.startswith("--")]
-            image = _expand(words[0], arguments) if words else ""
-            if image and image.lower() not in stages and image != "scratch" and image not in bases:
-                bases.append(image)
+            if words and words[0].lower() not in stages:
+                froms.append(words[0])
             if len(words) == 3 and words[1].upper() == "AS":
-                stages.add(words[2].lower())
+                stages.append(words[2].lower())
         elif instruction.name == "WORKDIR" and instruction.value:
             value = instruction.value
             workdir = value if value.startswith("/") else str(PurePosixPath(workdir or "/") / value)
-    return Dockerfile(tuple(bases), workdir)
+        elif instruction.name == "RUN":
+            for identity, required in _secret_mounts(instruction.value):
+                secrets[identity] = secrets.get(identity, False) or required
+    written = VariableBases(tuple(froms), tuple(stages), tuple(defaults.items()))
+    return Dockerfile(
+        base_images(written),
+        workdir,
+        tuple(sorted(names)),
+        tuple(sorted(secrets)),
+        tuple(sorted(identity for identity, required in secrets.items() if required)),
+        written if any("$" in word for word in froms) else None,
+    )
+
+
+def base_images(written: VariableBases, values: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Images that FROM names when build arguments have these values, in order, once each; build stages and
+    `scratch` left out."""
+    given = values or {}
+    arguments: dict[str, str] = {}
+    for name, default in written.defaults:
+        arguments[name] = given[name] if name in given else _expand(default, arguments)
+    images = (_expand(word, arguments) for word in written.words)
+    known = {*written.stages, "scratch", ""}
+    return tuple(dict.fromkeys(image for image in images if image.lower() not in known))
+
+
+def _secret_mounts(value: str) -> Iterator[tuple[str, bool]]:
+    """Id of each secret that a RUN mounts, and whether it fails without it."""
+    place = 0
+    while flag := _FLAG.match(value, place):
+        place = flag.end()
+        if flag[1] != "mount":
+            continue
+        options = [option.partition("=") for option in flag[2].strip("\"'").split(",")]
+        named = {key.lower(): text if equals else "true" for key, equals, text in options}
+        if named.get("type") == "secret":
+            target = named.get("target") or named.get("dst") or named.get("destination") or ""
+            identity = named.get("id") or PurePosixPath(target).name
+            if identity:
+                yield identity, named.get("required", "false").lower() in ("true", "1")
 
 
 def instructions(text: str) -> Iterator[Instruction]:
@@ -125,5 +178,5 @@ def _heredoc(lines: list[str], number: int, word: str, *, strip_tabs: bool) -> t
     return "\n".join(body) + "\n", number
 
 
-def _expand(word: str, arguments: dict[str, str]) -> str:
+def _expand(word: str, arguments: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda match: arguments.get(match[1] or match[3], "") or match[2] or "", word)

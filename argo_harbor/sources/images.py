@@ -99,7 +99,11 @@ class ImageReader:
                 for file in inside
                 if file.path in self._tree.links
             ),
+            arguments=dockerfile.arguments,
+            secrets=dockerfile.secrets,
+            required_secrets=dockerfile.required_secrets,
             bases=dockerfile.bases,
+            variable_bases=dockerfile.variable_bases,
             bundles_tests=bundles_tests,
             workdir=dockerfile.workdir,
         )

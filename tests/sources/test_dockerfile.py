@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from argo_harbor.sources.dockerfile import instructions, read_dockerfile
+from argo_harbor.sources.dockerfile import base_images, instructions, read_dockerfile
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,54 @@ def test_instructions_name_their_first_line() -> None:
 
 def test_a_here_document_without_an_end_takes_the_rest() -> None:
     assert read_dockerfile("FROM a\nRUN <<EOF\nFROM b").bases == ("a",)
+
+
+def test_arguments_are_found_wherever_they_are_declared() -> None:
+    text = "ARG TAG=1\nFROM a:$TAG\nARG TAG\nARG two THREE=\"x y\" four='z'\nRUN <<EOF\nARG no\nEOF"
+    assert read_dockerfile(text).arguments == ("TAG", "THREE", "four", "two")
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "bases"),
+    [
+        ("ARG TAG=1\nFROM a:$TAG", {"TAG": "2"}, ("a:2",)),
+        ("ARG TAG=1\nARG BASE=a:${TAG}\nFROM $BASE", {"TAG": "2"}, ("a:2",)),
+        ("ARG TAG=1\nARG BASE=a:${TAG}\nFROM $BASE", {}, ("a:1",)),
+        ("FROM b AS dev\nFROM c AS prod\nARG X\nFROM ${KIND}", {"KIND": "prod"}, ("b", "c")),
+        ("ARG KIND=dev\nFROM b AS dev\nFROM c AS prod\nFROM $KIND", {}, ("b", "c")),
+        ("ARG IMAGE\nFROM ${IMAGE:-d}\nFROM scratch", {"IMAGE": "e", "OTHER": "f"}, ("e",)),
+    ],
+)
+def test_bases_follow_the_values_of_arguments(
+    text: str, values: dict[str, str], bases: tuple[str, ...]
+) -> None:
+    written = read_dockerfile(text).variable_bases
+    assert written is not None
+    assert base_images(written, values) == bases
+
+
+def test_bases_without_arguments_need_no_values() -> None:
+    assert read_dockerfile("ARG X=1\nFROM a\nRUN echo $X").variable_bases is None
+
+
+@pytest.mark.parametrize(
+    ("run", "secrets", "required"),
+    [
+        ("RUN --mount=type=secret,id=key cat", ("key",), ()),
+        ("RUN --mount=type=secret,id=key,required=true cat", ("key",), ("key",)),
+        ("RUN --mount=type=secret,id=key,required cat", ("key",), ("key",)),
+        ("RUN --mount=type=secret,target=/etc/netrc cat", ("netrc",), ()),
+        ("RUN --network=none --mount=type=cache,target=/c --mount=type=secret,id=b \\\n  cat", ("b",), ()),
+        ("RUN --mount=type=secret cat", (), ()),
+        ("RUN echo --mount=type=secret,id=no", (), ()),
+        (
+            "RUN --mount=type=secret,id=b x\nRUN --mount=type=secret,id=b,required=1 "
+            "--mount=type=secret,id=a x",
+            ("a", "b"),
+            ("b",),
+        ),
+    ],
+)
+def test_secrets_are_what_run_mounts(run: str, secrets: tuple[str, ...], required: tuple[str, ...]) -> None:
+    found = read_dockerfile(f"FROM a\n{run}\n")
+    assert (found.secrets, found.required_secrets) == (secrets, required)

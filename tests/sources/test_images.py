@@ -79,6 +79,14 @@ def test_a_dockerfile_image_is_described(write_task: WriteTask) -> None:
     assert len(image.environment_digest) == 64
 
 
+def test_build_arguments_and_secrets_are_known_by_name(write_task: WriteTask) -> None:
+    text = "ARG TAG=1\nFROM a:$TAG\nRUN --mount=type=secret,id=key,required=true true\n"
+    image = read(write_task(files={"environment/Dockerfile": text})).agent_image
+    assert (image.arguments, image.secrets, image.required_secrets) == (("TAG",), ("key",), ("key",))
+    assert image.bases == ("a:1",)
+    assert image.variable_bases is not None
+
+
 def test_a_large_dockerfile_is_read_as_well(write_task: WriteTask) -> None:
     text = "FROM a:1\n" + "# comment\n" * 10_000 + "WORKDIR /w\n"
     assert read(write_task(files={"environment/Dockerfile": text})).agent_image.workdir == "/w"
