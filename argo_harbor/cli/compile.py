@@ -123,7 +123,7 @@ def _publish(planned: Planned, objects: list[AnyWorkflow]) -> None:
     platform = planned.site.platform
     store = open_store(platform, credentials=None, namespace=platform.namespace)
     done = publish(planned.plan, planned.taskset, store, workflows=objects)
-    output.note(f"Published {done.archives} of {len(planned.plan.parts)} tasks to {store.name}")
+    output.note(f"Published {done.taskset.added} of {len(planned.plan.parts)} tasks to {store.name}")
 
 
 def _write(planned: Planned, objects: list[AnyWorkflow], folder: str | None, *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ import sys
 import typer
 
 from argo_harbor.cli import compile as compile_command
-from argo_harbor.cli import config, profiles, runs, submit
+from argo_harbor.cli import config, profiles, runs, submit, tasksets
 from argo_harbor.cli import doctor as doctor_command
 from argo_harbor.cli import install as install_command
 from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
@@ -34,6 +34,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("compile", cls=GroupedOptions, rich_help_panel="Plan")(compile_command.compile_suite)
+tasksets_app = typer.Typer(
+    cls=GroupedCommands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Publish suites once, run them many times.",
+)
+tasksets.register(tasksets_app)
+app.add_typer(tasksets_app, name="tasksets", rich_help_panel="Plan")
 runs_app = typer.Typer(
     cls=GroupedCommands, no_args_is_help=True, rich_markup_mode=None, help="Submit, follow and use runs."
 )

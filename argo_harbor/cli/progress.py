@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from argo_harbor.cli import output
+from argo_harbor.cli.published import published_lines
 from argo_harbor.engines import events
 from argo_harbor.model.states import Outcome
 
@@ -79,9 +80,8 @@ class Live:
     def __call__(self, event: events.Event) -> None:
         match event:
             case events.Published():
-                same = event.tasks - event.archives
-                unchanged = f", {same} unchanged" if same else ""
-                self._say(f"published {event.archives} of {event.tasks} tasks{unchanged}")
+                for line in published_lines(event.taskset):
+                    self._result(line)
             case events.AlreadyRunning():
                 self._say(f"{event.run} is already running on the same taskset")
             case events.RunFound():

@@ -70,7 +70,7 @@ def submit_order(order: Order, cluster: Cluster, store: Store, progress: events.
     else:
         body = workflows[0]
     published = publish(order.plan, order.taskset, store, workflows=workflows)
-    progress(events.Published(published.archives, len(order.plan.parts)))
+    progress(events.Published(published.taskset))
     for other in _running(order, cluster):
         progress(events.AlreadyRunning(other))
     created = _create(named(body, name, order), order, key, cluster, store)

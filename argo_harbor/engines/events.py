@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from argo_harbor.model.record import TrialRecord
+from argo_harbor.sources.publish import PublishedTaskset
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
     """Everything that the run needs is in the store."""
 
-    archives: int
-    """Archives of tasks that were missing there."""
-    tasks: int
+    taskset: PublishedTaskset
 
 
 @dataclass(frozen=True, slots=True)

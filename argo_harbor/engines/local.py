@@ -118,7 +118,7 @@ class LocalEngine:
         preferred = options.scratch or self._scratch
         scratch.sweep(preferred)
         published = publish(plan, taskset, self.store)
-        progress(events.Published(published.archives, len(plan.parts)))
+        progress(events.Published(published.taskset))
         for other in self._running(plan):
             progress(events.AlreadyRunning(other))
         base = self._base(plan, options)

@@ -7,32 +7,27 @@ everything it names is there.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from argo_harbor.model.plan import RunPlan
-from argo_harbor.model.taskset import Task, Taskset
-from argo_harbor.sources.archive import write_archive
-from argo_harbor.sources.stored import publish_manifest
+from argo_harbor.model.taskset import Taskset
+from argo_harbor.sources.publish import THREADS, PublishedTaskset, publish_taskset
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
 from argo_harbor.store.parallel import in_order
 from argo_harbor.workflow.assemble import AnyWorkflow
 from argo_harbor.workflow.emit import to_yaml
 
-THREADS = 8
-"""Uploads at once, to a folder too, where a write waits for the disk; the rest of the time is packing."""
-_FEW = 8
-"""Objects that are looked for one by one; of more the whole folder is listed."""
-
 
 class Published(NamedTuple):
-    """What was missing and is there now."""
+    """What the run needs is in the store."""
 
-    archives: int
+    taskset: PublishedTaskset
+    """With the tasks that run."""
     plan: bool
+    """The plan was missing."""
 
 
 def publish(
@@ -43,24 +38,14 @@ def publish(
     `workflows` is what the plan compiles to. Where that is a parent and its parts, the parent's steps read
     the parts from the store.
 
-    Raises: Refused for a task that changed since it was read or is too large; PlatformError
-    `store_write_failed`, `store_unreadable`.
+    Raises: as `publish_taskset`.
     """
     tasks = {task.index: task for task in taskset.tasks}
-    archives = publish_tasks([tasks[part.index] for part in plan.parts], store)
-    publish_manifest(taskset, store)
+    run = replace(taskset, tasks=tuple(tasks[part.index] for part in plan.parts))
+    published = publish_taskset(run, store)
     for number, part in enumerate(workflows[1:]):
         _replace(layout.plan_part(plan.digest, number), to_yaml(part).encode(), store)
-    return Published(archives, _publish_plan(plan, store))
-
-
-def publish_tasks(tasks: Sequence[Task], store: Store) -> int:
-    """Publish the archives of tasks. Returns how many were missing. Raises as `publish`."""
-    wanted = {layout.task_archive(task.digest): task for task in tasks}
-    missing = _missing(wanted, layout.task_archives(), store)
-    for _ in in_order(lambda task: _upload(task, store), missing.values(), threads=THREADS):
-        pass
-    return len(missing)
+    return Published(published, _publish_plan(plan, store))
 
 
 def _publish_plan(plan: RunPlan, store: Store) -> bool:
@@ -74,22 +59,6 @@ def _publish_plan(plan: RunPlan, store: Store) -> bool:
         return False
     store.put(head, plan.head.canonical())
     return True
-
-
-def _missing[T](wanted: Mapping[str, T], folder: str, store: Store) -> dict[str, T]:
-    """Those of the wanted keys that the folder does not hold."""
-    if len(wanted) <= _FEW:
-        return {key: value for key, value in wanted.items() if not store.exists(key)}
-    there = {entry.key for entry in store.list(folder) if entry.key in wanted}
-    return {key: value for key, value in wanted.items() if key not in there}
-
-
-def _upload(task: Task, store: Store) -> None:
-    with tempfile.TemporaryDirectory(prefix="argo-harbor-") as folder:
-        archive = Path(folder) / "task.tar.gz"
-        with archive.open("wb") as out:
-            write_archive(task, out)
-        store.put_file(layout.task_archive(task.digest), archive)
 
 
 def _replace(key: str, data: bytes, store: Store) -> None:

@@ -231,6 +231,79 @@ class TaskListDocument(Model):
     warnings: tuple[Item, ...] = ()
 
 
+class TasksetTask(Model):
+    """One task of a taskset by index, name and content digest (64 hex)."""
+
+    index: int = Field(ge=0)
+    name: str
+    digest: str
+
+
+class PublishedTaskLine(TasksetTask):
+    state: Literal["published", "unchanged"]
+
+
+class TasksetCreateDocument(Model):
+    """`tasksets create`."""
+
+    taskset_ref: str
+    name: str
+    digest: str
+    total: int = Field(ge=0)
+    """Tasks of the whole suite."""
+    state: Literal["published", "unchanged"]
+    """`unchanged` when the taskset and every selected task were in the store."""
+    tasks: tuple[PublishedTaskLine, ...]
+    """The selected ones, by index."""
+    published: int = Field(ge=0)
+    """Tasks that were missing, or damaged and replaced."""
+    unchanged: int = Field(ge=0)
+    source: str
+    """The remote source, pinned; empty for a folder."""
+    intake_dataset: str
+    """Value of `--intake-dataset`: name and version of the source, for a folder of the taskset."""
+    warnings: tuple[Item, ...] = ()
+
+
+class TasksetLine(Model):
+    """One published taskset."""
+
+    taskset_ref: str
+    name: str
+    digest: str
+    total: int | None
+    """Tasks of the whole suite; null when the manifest is broken."""
+    in_store: int = Field(ge=0)
+    """Tasks whose archive is in the store."""
+    published_at: str
+    """RFC 3339: when the manifest was written."""
+    source: str
+    intake_dataset: str
+    """Both as in `tasksets create`; empty when the manifest is broken."""
+    problem: str = ""
+    """Why it cannot be used; empty otherwise."""
+    hint: str = ""
+
+
+class TasksetsDocument(Model):
+    """`tasksets list`, newest first."""
+
+    tasksets: tuple[TasksetLine, ...]
+
+
+class StoredTaskLine(TasksetTask):
+    in_store: bool
+    bytes: int | None
+    """Size of the archive; null when it is not there."""
+
+
+class TasksetDocument(TasksetLine):
+    """`tasksets show`."""
+
+    tasks: tuple[StoredTaskLine, ...]
+    """Of the whole suite, by index."""
+
+
 class DryRunLine(Model):
     what: str
     state: Literal["ok", "warning", "failed", "unknown"]

@@ -163,6 +163,16 @@ class StoredTaskset(Model):
     dataset: str = ""
     """`Origin.label` of that source."""
 
+    @property
+    def ref(self) -> str:
+        """`name#digest`."""
+        return f"{self.name}#{self.digest}"
+
+    @property
+    def dataset_label(self) -> str:
+        """As `Taskset.dataset_label`."""
+        return self.dataset or f"{self.name}@{self.digest}"
+
 
 @dataclass(frozen=True, slots=True)
 class Taskset:

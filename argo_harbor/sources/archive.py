@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import stat
 import tarfile
 from typing import BinaryIO
 
@@ -19,6 +20,17 @@ from argo_harbor.sources.member import printable
 FORMAT = "tar-gzip-v1"
 MAX_FILE_BYTES = 4 << 30
 MAX_TOTAL_BYTES = 16 << 30
+_TIGHTEST = 1032
+"""Deflate packs no more bytes than that into one."""
+_CHUNK = 1 << 20
+_FRAME_BYTES = 18
+"""Head and end of a gzip file."""
+
+
+def least_bytes(task: Task) -> int:
+    """A size that no archive of the task falls short of, whatever packed it: smaller ones are damaged."""
+    headers = tarfile.BLOCKSIZE * (len(task.files) + 2)
+    return _FRAME_BYTES + headers // _TIGHTEST
 
 
 def write_archive(task: Task, out: BinaryIO) -> None:
@@ -27,14 +39,15 @@ def write_archive(task: Task, out: BinaryIO) -> None:
     Entries are sorted and have the mode of the file without set-id and sticky bits, owner 0, time 0. A link
     to another hashed file stays a relative link, any other becomes the file it names.
 
-    Raises Refused when the task is too large, or when a file is no longer what was hashed or cannot be read,
-    OSError when `out` takes no more. After an error `out` holds nothing of use.
+    Raises Refused: `invalid_task_config` when the task is too large, `source_changed` with every file that is
+    no longer what was hashed; OSError when `out` takes no more. After an error `out` holds nothing of use.
     """
     if task.root is None:
         raise ValueError(f"the files of {task.name} are not on this machine")
     _check_sizes(task)
     root = os.path.realpath(task.root)
     known = {file.path for file in task.files}
+    changed: list[Finding] = []
     # The name is left empty and the time zero, so that the same files give the same bytes.
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed,
@@ -42,9 +55,14 @@ def write_archive(task: Task, out: BinaryIO) -> None:
     ):
         for file in task.files:
             try:
-                _add(tar, root, file, known)
+                if changed:
+                    _compare(root, file)
+                else:
+                    _add(tar, root, file, known)
             except _Changed as error:
-                raise Refused.of([_unreadable(f"cannot be packed: {error}", task.name, file.path)]) from error
+                changed.append(_finding(f"cannot be published: {error}", task.name, file.path))
+    if changed:
+        raise Refused.of(changed)
 
 
 class _Changed(Exception):
@@ -87,15 +105,32 @@ def _add(tar: tarfile.TarFile, root: str, file: TaskFile, known: set[str]) -> No
             return
     info.size = file.size
     info.mode = file.mode & 0o777
-    try:
-        handle = open(path, "rb")  # noqa: SIM115  # closed by the with below
-    except OSError as error:
-        raise _Changed(error.strerror or str(error)) from error
-    with handle:
+    with _open(path) as handle:
         checked = _Hashing(handle)
         tar.addfile(info, checked)  # type: ignore[arg-type]  # tarfile only calls read
-        if checked.hexdigest() != file.sha256 or handle.read(1):
-            raise _Changed("it changed after it was read")
+        checked.finish(file)
+
+
+def _compare(root: str, file: TaskFile) -> None:
+    """Look whether a file is what was hashed, when the archive is lost already. Raises _Changed."""
+    with _open(f"{root}/{file.path}") as handle:
+        checked = _Hashing(handle)
+        left = file.size
+        while left:
+            left -= len(checked.read(min(left, _CHUNK)))
+        checked.finish(file)
+
+
+def _open(path: str) -> BinaryIO:
+    try:
+        # Non-blocking, so that a pipe that has taken the file's place cannot hold the program.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise _Changed(error.strerror or str(error)) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _Changed("it is no longer a regular file")
+    return os.fdopen(descriptor, "rb")
 
 
 class _Hashing:
@@ -118,10 +153,12 @@ class _Hashing:
         self._digest.update(data)
         return data
 
-    def hexdigest(self) -> str:
-        return self._digest.hexdigest()
+    def finish(self, file: TaskFile) -> None:
+        """Raises _Changed when what was read is not what was hashed, or not all there is."""
+        if self._digest.hexdigest() != file.sha256 or self._handle.read(1):
+            raise _Changed("it changed after it was read")
 
 
-def _unreadable(message: str, task: str, file: str) -> Finding:
-    hint = "read the source again and publish the task anew"
-    return Finding("source_unreadable", message, hint, task=task, file=printable(file))
+def _finding(message: str, task: str, file: str) -> Finding:
+    hint = "repeat the command when nobody works on the task any more"
+    return Finding("source_changed", message, hint, task=task, file=printable(file))

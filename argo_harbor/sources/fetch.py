@@ -1,14 +1,35 @@
-"""Brings a published task back from a store, as runners and the engine's image builds need it."""
+"""Published tasks in a store: which are there, and how one comes back, as runners and builds need it."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from argo_harbor.errors import PlatformError
 from argo_harbor.sources.unpack import unpack
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
+
+_FEW = 8
+"""Objects that are looked for one by one; of more the whole folder is listed."""
+
+
+def stored_sizes(digests: Iterable[str], store: Store) -> dict[str, int]:
+    """Bytes of the archives of these tasks, by digest; those that are not in the store are left out.
+
+    Raises PlatformError `store_unreadable`.
+    """
+    keys = {layout.task_archive(digest): digest for digest in digests}
+    # A folder is listed by one look at it; of a server the whole listing may be a thousand requests.
+    one_by_one = len(keys) <= _FEW and store.parallel > 1
+    prefixes: Collection[str] = keys if one_by_one else [layout.task_archives()]
+    return {
+        keys[entry.key]: entry.size
+        for prefix in prefixes
+        for entry in store.list(prefix)
+        if entry.key in keys
+    }
 
 
 def fetch_task(store: Store, digest: str, folder: Path) -> None:

@@ -6,24 +6,19 @@ need to be in the store.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from argo_harbor.errors import Finding, PlatformError, Refused, UsageError
+from argo_harbor.errors import Finding, Refused
 from argo_harbor.model.taskset import Origin, StoredTaskset, Task, Taskset, TasksetMember
-from argo_harbor.sources.directory import taskset_digest
-from argo_harbor.sources.fetch import fetch_task
+from argo_harbor.sources.fetch import fetch_task, stored_sizes
+from argo_harbor.sources.manifest import BROKEN_HINT, read_manifest
 from argo_harbor.sources.member import read_member
 from argo_harbor.sources.selection import select_members
 from argo_harbor.sources.source import Listing, Selection, program_folder
-from argo_harbor.store import layout
-from argo_harbor.store.base import KeyNotFound, Store
-
-SHORTEST_DIGEST = 12
-_REF = re.compile(rf"([a-z0-9.-]+)#([0-9a-f]{{{SHORTEST_DIGEST},64}})")
+from argo_harbor.store.base import Store
+from argo_harbor.store.parallel import in_order
 
 
 class StoredSource:
@@ -37,34 +32,10 @@ class StoredSource:
         manifest = read_manifest(self._ref, self._store)
         chosen = select_members(manifest.name, manifest.members, tasks)
         members = tuple((index, manifest.members[index]) for index in chosen)
-        return Listing(_ref(manifest), len(manifest.members), members, _origin(manifest))
+        return Listing(manifest.ref, len(manifest.members), members, _origin(manifest))
 
     def load(self, tasks: Selection = None) -> Taskset:
         return load_stored(self._ref, self._store, tasks=tasks)
-
-
-def publish_manifest(taskset: Taskset, store: Store) -> bool:
-    """Write the taskset's manifest. False when it was there; where it came from is added when that was open.
-
-    Its members are what its digest says, so a manifest of the same name and digest can only be broken or the
-    same.
-    """
-    key = layout.taskset(taskset.name, taskset.digest)
-    manifest = StoredTaskset(
-        name=taskset.name,
-        digest=taskset.digest,
-        members=taskset.members,
-        source=taskset.origin.pinned if taskset.origin else "",
-        dataset=taskset.origin.label if taskset.origin else "",
-    )
-    try:
-        there = StoredTaskset.from_json(store.get(key))
-    except (KeyNotFound, ValidationError):
-        store.put(key, manifest.canonical())
-        return True
-    if there.members != manifest.members or (manifest.source and not there.source):
-        store.put(key, manifest.canonical())
-    return False
 
 
 def load_stored(ref: str, store: Store, *, tasks: Selection = None) -> Taskset:
@@ -74,61 +45,42 @@ def load_stored(ref: str, store: Store, *, tasks: Selection = None) -> Taskset:
 
     Raises:
         UsageError: `unknown_flag_value` for a ref that names nothing or too much; selection as in `select`.
-        Refused: `source_unreadable` for selected tasks that were never published.
-        PlatformError: `plan_unreadable` for a manifest or archive that is not what its digest says.
+        Refused: `source_unreadable` for selected tasks that are not in the store, else for
+            every archive among them that is not what its digest says.
+        PlatformError: `plan_unreadable` for a manifest that is not what its digest says.
     """
     manifest = read_manifest(ref, store)
     chosen = select_members(manifest.name, manifest.members, tasks)
+    wanted = [(index, manifest.members[index]) for index in chosen]
+    there = stored_sizes((member.digest for _, member in wanted), store)
     missing = [
-        Finding("source_unreadable", "is not in the store", _PUBLISH_HINT, task=manifest.members[index].name)
-        for index in chosen
-        if not store.exists(layout.task_archive(manifest.members[index].digest))
+        Finding("source_unreadable", "is not in the store", _PUBLISH_HINT, task=member.name)
+        for _, member in wanted
+        if member.digest not in there
     ]
     if missing:
         raise Refused.of(missing)
     folder = program_folder("taskset")
-    found = tuple(_load(index, manifest.members[index], store, folder) for index in chosen)
+    found: list[Task] = []
+    findings: list[Finding] = []
+    for loaded in in_order(partial(_load, store=store, folder=folder), wanted, threads=store.parallel):
+        if isinstance(loaded, Task):
+            found.append(loaded)
+        else:
+            findings += loaded
+    if findings:
+        raise Refused.of(findings)
     return Taskset(
         manifest.name,
         manifest.digest,
-        found,
+        tuple(found),
         len(manifest.members),
         members=manifest.members,
         origin=_origin(manifest),
     )
 
 
-_PUBLISH_HINT = "submit it once from its folder with --harbor-dir, or leave it out with --tasks"
-
-
-def read_manifest(ref: str, store: Store) -> StoredTaskset:
-    """The manifest of a published taskset, checked against its digest. Raises as `load_stored`."""
-    parsed = _REF.fullmatch(ref)
-    if parsed is None:
-        raise UsageError(
-            "unknown_flag_value",
-            f"{ref!r} is no taskset",
-            f"write NAME#DIGEST with at least {SHORTEST_DIGEST} characters of the digest",
-        )
-    name, digest = parsed.groups()
-    keys = [
-        entry.key for entry in store.list(layout.tasksets(name)) if Path(entry.key).stem.startswith(digest)
-    ]
-    if len(keys) != 1:
-        what = "no taskset" if not keys else f"{len(keys)} tasksets"
-        hint = "submit the suite once with --harbor-dir" if not keys else "write more of the digest"
-        raise UsageError("unknown_flag_value", f"{what} {ref} in {store.name}", hint)
-    try:
-        manifest = StoredTaskset.from_json(store.get(keys[0]))
-    except ValidationError as error:
-        raise _broken(keys[0], store) from error
-    if keys[0] != layout.taskset(manifest.name, taskset_digest(manifest.members)):
-        raise _broken(keys[0], store)
-    return manifest
-
-
-def _ref(manifest: StoredTaskset) -> str:
-    return f"{manifest.name}#{manifest.digest}"
+_PUBLISH_HINT = "publish it with argo-harbor tasksets create, or leave it out with --tasks"
 
 
 def _origin(manifest: StoredTaskset) -> Origin | None:
@@ -138,18 +90,18 @@ def _origin(manifest: StoredTaskset) -> Origin | None:
     return Origin(pinned=manifest.source, name=name, version=version)
 
 
-def _broken(key: str, store: Store) -> PlatformError:
-    return PlatformError(
-        "plan_unreadable",
-        f"{key} in {store.name} is not what its digest says",
-        "remove it and submit the suite again with --harbor-dir",
-    )
-
-
-def _load(index: int, wanted: TasksetMember, store: Store, folder: Path) -> Task:
+def _load(wanted: tuple[int, TasksetMember], *, store: Store, folder: Path) -> Task | tuple[Finding, ...]:
+    """A task with its files, or what is wrong with it."""
+    index, listed = wanted
     root = folder / f"{index:06}"
-    fetch_task(store, wanted.digest, root)
-    member = read_member(str(root), folder=wanted.folder, prefix=f"{wanted.folder}/", unpacked=True)
+    try:
+        fetch_task(store, listed.digest, root)
+    except Refused as error:
+        return tuple(replace(item, task=listed.name) for item in error.items)
+    member = read_member(str(root), folder=listed.folder, prefix=f"{listed.folder}/", unpacked=True)
     if member.findings:
-        raise Refused.of(member.findings)
-    return replace(member.as_task(index), folder=wanted.folder)
+        return tuple(member.findings)
+    if member.name != listed.name:
+        message = f"the archive is that of the task {member.name!r}"
+        return (Finding("source_unreadable", message, BROKEN_HINT, task=listed.name),)
+    return replace(member.as_task(index), folder=listed.folder)

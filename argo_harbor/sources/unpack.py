@@ -156,5 +156,5 @@ def _limited(packed: gzip.GzipFile) -> Read:
 
 
 def _unreadable(message: str, archive: Path) -> Finding:
-    hint = "publish the taskset again"
+    hint = "argo-harbor tasksets create --verify replaces it, given the source of the taskset"
     return Finding("source_unreadable", message, hint, file=printable(str(archive)))

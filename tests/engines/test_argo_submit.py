@@ -38,7 +38,8 @@ def test_a_run_is_a_workflow_with_its_users_name_and_a_request_in_the_store(argo
     assert (request["engine"], request["user"], request["rerun"]) == ("argo", "somebody", "again")
     assert request["plan_digest"] == planned.digest
     assert argo.store.exists(layout.plan_head(planned.digest))
-    assert of(seen, events.Published) == events.Published(1, 1)
+    published = of(seen, events.Published).taskset
+    assert (published.added, len(published.tasks), published.total) == (1, 1, 1)
     accepted = of(seen, events.RunAccepted)
     assert (accepted.run, accepted.base, accepted.network) == (run_id, "image", "fenced")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from argo_harbor import api
-from argo_harbor.engines.publish import publish
+from argo_harbor.engines.publish import Published, publish
 from argo_harbor.model.spec import RunSpec
 from argo_harbor.model.taskset import Taskset
 from argo_harbor.planning.plan import plan
@@ -27,14 +27,18 @@ def _suite(folder: Path, tasks: int) -> Taskset:
     return load_taskset(make_suite(folder, tasks=tasks))
 
 
+def _added(published: Published) -> tuple[int, bool]:
+    return published.taskset.added, published.plan
+
+
 def test_only_what_is_missing_is_published_and_it_comes_back_whole(store: Store, tmp_path: Path) -> None:
     taskset = _suite(tmp_path / "suite", tasks=3)
     planned = plan(taskset, RunSpec.for_agent("nop"))
-    assert publish(planned, taskset, store) == (3, True)
-    assert publish(planned, taskset, store) == (0, False)
+    assert _added(publish(planned, taskset, store)) == (3, True)
+    assert _added(publish(planned, taskset, store)) == (0, False)
     store.delete(layout.task_archive(taskset.tasks[1].digest))
     store.delete(layout.plan_task(planned.digest, 2))
-    assert publish(planned, taskset, store) == (1, False)
+    assert _added(publish(planned, taskset, store)) == (1, False)
     assert store.get(layout.plan_task(planned.digest, 2)) == planned.parts[2].canonical()
     for task in taskset.tasks:
         fetch_task(store, task.digest, tmp_path / "back" / task.folder)
@@ -49,10 +53,10 @@ def test_publishing_again_is_a_handful_of_requests(store: Store, tmp_path: Path)
     counting = Counting(store)
     publish(planned, taskset, counting)
     assert counting.calls.pop("list") <= 2
-    assert counting.calls == {"put_file": 30, "put": 32, "exists": 1}
+    assert counting.calls == {"put_file": 30, "put": 32, "get": 1}
     counting.calls.clear()
-    assert publish(planned, taskset, counting) == (0, False)
-    assert counting.calls == {"list": 2, "exists": 1}
+    assert _added(publish(planned, taskset, counting)) == (0, False)
+    assert counting.calls == {"list": 2, "get": 1}
 
 
 def test_a_head_in_the_store_means_that_its_parts_are_there(store: Store, tmp_path: Path) -> None:

@@ -112,8 +112,8 @@ def test_a_file_that_changed_since_it_was_read_is_refused(write_task: WriteTask,
         file.write_text({"shorter": text[:-1], "longer": text + "x", "other": text.replace("1", "2")}[change])
     with pytest.raises(Refused) as caught:
         packed(task)
-    assert caught.value.code == "source_unreadable"
-    assert caught.value.items[0].file == "tests/test.sh"
+    assert caught.value.code == "source_changed"
+    assert [(item.task, item.file) for item in caught.value.items] == [("one", "tests/test.sh")]
 
 
 def test_a_file_that_cannot_be_read_any_more_is_refused(write_task: WriteTask) -> None:
@@ -121,7 +121,7 @@ def test_a_file_that_cannot_be_read_any_more_is_refused(write_task: WriteTask) -
     task = read(root)
     (root / "tests/test.sh").unlink()
     (root / "tests/test.sh").mkdir()
-    with pytest.raises(Refused, match="directory"):
+    with pytest.raises(Refused, match="no longer a regular file"):
         packed(task)
 
 

@@ -12,7 +12,8 @@ from argo_harbor.model.taskset import Taskset
 from argo_harbor.sources import load_taskset
 from argo_harbor.sources.archive import write_archive
 from argo_harbor.sources.fetch import fetch_task
-from argo_harbor.sources.stored import load_stored, publish_manifest
+from argo_harbor.sources.manifest import publish_manifest
+from argo_harbor.sources.stored import load_stored
 from argo_harbor.store import layout
 from argo_harbor.store.directory import DirectoryStore
 from tests.sources.conftest import WriteTask
