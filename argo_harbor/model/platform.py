@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from argo_harbor.model.base import Model
+from argo_harbor.model.build import BuildInputs
 
 DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 ObjectName = Annotated[str, StringConstraints(pattern=r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$")]
@@ -98,6 +99,9 @@ class Platform(Model):
     """Named lists of hosts, used in profiles as `@name`; package sources differ per site."""
     models: dict[str, ServedModel] = Field(default_factory=dict)
     secrets: SecretNames = SecretNames()
+    build: BuildInputs = BuildInputs()
+    """What every build of the site is given, such as the address of a package mirror; a request's own values
+    come after these."""
     workflow: WorkflowSettings = WorkflowSettings()
     built_in: bool = Field(default=False, exclude=True)
     """True only for the platform that is used when none is configured."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, StringConstraints
 
 from argo_harbor.model.base import Model
+from argo_harbor.model.build import BuildInputs
 
 EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 EnvText = Annotated[str, StringConstraints(pattern=r"^(host|lit|runtime|secret):")]
@@ -100,6 +101,8 @@ class SandboxRequest(Model):
 class Execution(Model):
     sandbox: SandboxRequest = SandboxRequest()
     max_concurrent_task_jobs: int | None = Field(default=None, ge=1)
+    build: BuildInputs = BuildInputs()
+    """What image builds are given."""
 
 
 class Publication(Model):

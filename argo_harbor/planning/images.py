@@ -6,39 +6,45 @@ Tasks whose builds would give the same image share one key, and so one build and
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from argo_harbor.model.base import canonical_json, sha256_hex
+from argo_harbor.model.build import BuildInputs
 from argo_harbor.model.plan import ImagePlan, Images
 from argo_harbor.model.task import EnvironmentConfig
 from argo_harbor.model.taskset import ImageSource, Task
+from argo_harbor.planning.build_inputs import NO_INPUTS, arguments_of, secrets_of
 from argo_harbor.planning.report import Report
 from argo_harbor.registry.reference import DOCKER_HUB, parse_image
+from argo_harbor.sources.dockerfile import base_images
 
 BUILDER = "argo-harbor-build-1"
 """Part of every image key. Raise the number when builds change what they make of the same files."""
 PLATFORM = "linux/amd64"
+DOCKERFILE = "Dockerfile"
 
 _PLAIN = re.compile(r"[A-Za-z0-9._/:@-]+")
 _COMPOSE_HINT = "build the task from one Dockerfile or name a docker_image; leave it out with --tasks"
 
 
-def image_key(source: ImageSource) -> str:
+def image_key(source: ImageSource, arguments: Mapping[str, str] | None = None) -> str:
     """64 hex over all that decides what a build makes; base images count by the name in the Dockerfile.
 
     Harbor's digest of the environment leaves out executable bits and links, so both are in the key besides.
+    `arguments` are the values of build arguments that the Dockerfile declares.
     """
-    return sha256_hex(
-        canonical_json(
-            {
-                "environment": source.environment_digest,
-                "executables": sorted(source.executables),
-                "links": sorted(source.links),
-                "platform": PLATFORM,
-                "build_args": {},
-                "builder": BUILDER,
-            }
-        )
-    )
+    decisive = {
+        "environment": source.environment_digest,
+        "executables": sorted(source.executables),
+        "links": sorted(source.links),
+        "platform": PLATFORM,
+        "build_args": dict(arguments or {}),
+        "builder": BUILDER,
+    }
+    # Only where they are not the usual ones, so that most images keep their keys.
+    decisive |= {"dockerfile": source.dockerfile} if source.dockerfile != DOCKERFILE else {}
+    decisive |= {"target": source.target} if source.target else {}
+    return sha256_hex(canonical_json(decisive))
 
 
 def mirrored(reference: str, mirror: str) -> str:
@@ -57,17 +63,20 @@ def mirrored(reference: str, mirror: str) -> str:
 
 
 class ImagePlanner:
-    """Plans the images of tasks for one registry; `mirror` is the platform's for Docker Hub, or empty."""
+    """Plans the images of tasks for one registry; `mirror` is the platform's for Docker Hub, or empty.
+    `inputs` are the values that builds are given."""
 
-    def __init__(self, registry: str, mirror: str = "") -> None:
+    def __init__(self, registry: str, mirror: str = "", inputs: BuildInputs = NO_INPUTS) -> None:
         self._registry = registry
         self._mirror = mirror
-        self._keys: dict[tuple[str, tuple[str, ...], tuple[str, ...]], str] = {}
+        self._inputs = inputs
+        self._keys: dict[tuple[object, ...], str] = {}
 
     def plan(self, task: Task, report: Report) -> tuple[Images, tuple[ImagePlan | None, ...]]:
         """Images of the task, and those of its steps' separate verifiers.
 
-        Reports `invalid_compose_file`, and `invalid_task_config` for a reference that is none.
+        Reports `invalid_compose_file`, `invalid_task_config` for a reference that is none, and
+        `env_not_granted` for a build secret.
         """
         config = task.config
         agent = self._image(task.agent_image, config.environment.workdir, "environment.docker_image", report)
@@ -104,22 +113,31 @@ class ImagePlanner:
                 key=key,
                 hint='use letters, digits and ". _ / : @ -" only',
             )
-        image = self._key(source) if built else ""
+        arguments = arguments_of(source, self._inputs) if built else {}
+        written = source.variable_bases
+        image = self._key(source, arguments) if built else ""
         prebuilt = mirrored(source.reference, self._mirror) if plain else ""
         return ImagePlan(
             kind="build" if built else "prebuilt",
             reference=f"{self._registry}/env:{image[:32]}" if built else prebuilt,
             key=image,
             context=source.context,
+            dockerfile=source.dockerfile,
+            target=source.target,
+            arguments=tuple(arguments.items()),
+            secrets=secrets_of(source, self._inputs, report) if built else (),
             environment_digest=source.environment_digest,
-            bases=source.bases,
+            bases=base_images(written, arguments) if built and written else source.bases,
             bundles_tests=source.bundles_tests,
             workdir=workdir or source.workdir,
         )
 
-    def _key(self, source: ImageSource) -> str:
-        parts = (source.environment_digest, source.executables, source.links)
+    def _key(self, source: ImageSource, arguments: Mapping[str, str]) -> str:
+        parts = (
+            *(source.environment_digest, source.executables, source.links),
+            *(source.dockerfile, source.target, tuple(arguments.items())),
+        )
         known = self._keys.get(parts)
         if known is None:
-            known = self._keys[parts] = image_key(source)
+            known = self._keys[parts] = image_key(source, arguments)
         return known

@@ -16,6 +16,8 @@ from argo_harbor.model.profile import Profile
 from argo_harbor.model.spec import Publication, RunSpec
 from argo_harbor.model.taskset import Task, Taskset
 from argo_harbor.planning.agents import ChosenAgent, plan_agent
+from argo_harbor.planning.build_inputs import merged_inputs
+from argo_harbor.planning.builds import BUILD_SECONDS, build_seconds
 from argo_harbor.planning.canary import plan_canary
 from argo_harbor.planning.environment import Granted, plan_grants
 from argo_harbor.planning.images import ImagePlanner
@@ -28,8 +30,6 @@ from argo_harbor.planning.tasks import TaskPlanner
 
 MERGE_SECONDS = 1800
 """For the merge, which waits up to 150 s for trials that are still writing, and tries three times."""
-BUILD_SECONDS = 2100
-"""At least this long may one image build take; a task may ask for more."""
 
 
 def plan(
@@ -141,7 +141,11 @@ def _task_planner(
     return TaskPlanner(
         profile=profile,
         networks=Networks(allowed),
-        images=ImagePlanner(platform.registry, platform.base_image_mirror),
+        images=ImagePlanner(
+            platform.registry,
+            platform.base_image_mirror,
+            merged_inputs(platform, spec.execution.build, request),
+        ),
         sizes=Sizes(profile, spec.execution.sandbox, request),
         granted=Granted.of(grants),
         setup_seconds=agent.setup_seconds,
@@ -171,7 +175,7 @@ def _check_request(spec: RunSpec, profile: Profile, report: Report) -> None:
 def _limits(spec: RunSpec, profile: Profile, tasks: Sequence[Task], parts: Sequence[TaskPlan]) -> Limits:
     built = {part.index for part in parts if any(image.key for image in part.sides.values())}
     longest = max(
-        (_build_seconds(task) for task in tasks if task.index in built),
+        (build_seconds(task) for task in tasks if task.index in built),
         default=0.0,
     )
     default = min(profile.default_timeout_seconds, profile.max_timeout_seconds)
@@ -182,16 +186,6 @@ def _limits(spec: RunSpec, profile: Profile, tasks: Sequence[Task], parts: Seque
         queue_timeout_seconds=profile.queue_timeout_seconds,
         build_seconds=max(BUILD_SECONDS, math.ceil(longest)) if built else 0,
         merge_seconds=MERGE_SECONDS,
-    )
-
-
-def _build_seconds(task: Task) -> float:
-    config = task.config
-    verifiers = (config.verifier_environment(step) for step in task.steps or (None,))
-    return max(
-        config.environment.build_timeout_sec,
-        *(environment.build_timeout_sec for environment in verifiers if environment is not None),
-        0.0,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from argo_harbor.model import documents
 from argo_harbor.model.base import Model
 from argo_harbor.model.build import BuildRecord
+from argo_harbor.model.build_plan import BuildPlan
 from argo_harbor.model.bundle import (
     Manifest,
     Metadata,
@@ -55,6 +56,7 @@ PUBLISHED: Mapping[str, Published] = {
     "trial-1": _written(TrialRecord),
     "agent-1": _written(AgentHalf),
     "build-1": _written(BuildRecord),
+    "builds-1": _written(BuildPlan),
     "state-1": _written(RunState),
     "taskset-1": _written(StoredTaskset),
     "bundle-run-1": _written(RunFile),

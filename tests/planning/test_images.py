@@ -4,9 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from argo_harbor.model.taskset import ImageSource
-from argo_harbor.planning.images import image_key
+from argo_harbor.model.build import BuildInputs
+from argo_harbor.model.plan import ImagePlan
+from argo_harbor.model.taskset import ImageSource, VariableBases
+from argo_harbor.planning.build_inputs import NO_INPUTS
+from argo_harbor.planning.images import ImagePlanner, image_key
 from argo_harbor.planning.plan import plan
+from argo_harbor.planning.report import Report
 from tests.planning.support import OPEN, SITE, part_of, places, spec
 from tests.support.tasks import make_task, make_taskset, sha
 
@@ -82,9 +86,6 @@ def test_steps_have_verifier_images() -> None:
 
 
 def refused_image(source: ImageSource) -> list[tuple[str, str]]:
-    from argo_harbor.planning.images import ImagePlanner
-    from argo_harbor.planning.report import Report
-
     task = make_task(agent_image=source)
     report = Report(task)
     ImagePlanner("registry").plan(task, report)
@@ -98,3 +99,57 @@ def test_images_that_cannot_be_used() -> None:
         assert refused_image(ImageSource(kind="prebuilt", reference=reference)) == [
             ("invalid_task_config", "environment.docker_image")
         ]
+
+
+ARGUED = replace(
+    BUILT,
+    arguments=("TAG", "WHO"),
+    variable_bases=VariableBases(("host.example/a:$TAG",), (), (("TAG", "1"),)),
+    bases=("host.example/a:1",),
+)
+
+
+def image_of(source: ImageSource, inputs: BuildInputs = NO_INPUTS) -> ImagePlan:
+    report = Report()
+    images, _ = ImagePlanner("registry", inputs=inputs).plan(make_task(agent_image=source), report)
+    assert report.findings == []
+    return images.agent
+
+
+def test_an_image_without_arguments_keeps_its_key() -> None:
+    assert image_key(BUILT) == "aceb453e8d57b6611eb8e8c0132d72534ee6bd206e6920c15d9f543696e92b07"
+    given = BuildInputs(args={"OTHER": "x"})
+    assert image_of(BUILT, given).key == image_of(ARGUED, given).key == image_key(BUILT)
+
+
+def test_values_count_only_where_the_dockerfile_declares_the_name() -> None:
+    image = image_of(ARGUED, BuildInputs(args={"TAG": "2", "OTHER": "x"}))
+    assert image.arguments == (("TAG", "2"),)
+    assert image.key not in (image_key(ARGUED), image_of(ARGUED, BuildInputs(args={"TAG": "3"})).key)
+    assert image.bases == ("host.example/a:2",)
+    assert image_of(ARGUED).bases == ("host.example/a:1",)
+
+
+def test_the_tasks_own_values_come_last() -> None:
+    own = replace(ARGUED, own_arguments=(("NOBODY", "z"), ("WHO", "task")))
+    image = image_of(own, BuildInputs(args={"WHO": "request", "TAG": "2"}))
+    assert image.arguments == (("TAG", "2"), ("WHO", "task"))
+
+
+def test_another_dockerfile_or_stage_of_the_same_folder_is_another_image() -> None:
+    keys = {image_of(replace(BUILT, **change)).key for change in ({}, {"dockerfile": "b"}, {"target": "b"})}
+    assert len(keys) == 3
+    image = image_of(replace(BUILT, dockerfile="b", target="dev"))
+    assert (image.dockerfile, image.target) == ("b", "dev")
+
+
+def test_secrets_are_granted_by_id_and_change_no_key() -> None:
+    source = replace(BUILT, secrets=("key", "other"), required_secrets=("key",))
+    image = image_of(source, BuildInputs(secrets={"key": "builds/token", "unused": "a/b"}))
+    assert image.secrets == (("key", "builds/token"),)
+    assert image.key == image_key(BUILT)
+
+
+def test_a_secret_that_a_build_needs_must_be_granted() -> None:
+    source = replace(BUILT, secrets=("a", "b"), required_secrets=("a", "b"))
+    assert refused_image(source) == [("env_not_granted", ""), ("env_not_granted", "")]
