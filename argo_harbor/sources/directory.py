@@ -75,7 +75,7 @@ def read_directory(path: str | os.PathLike[str]) -> Taskset:
             f"a task is a folder with a {CONFIG}; name the folder that holds such folders",
         )
     warnings += [warning for member in members for warning in member.warnings]
-    warnings += _deprecations(members)
+    warnings += deprecations(members)
     members.sort(key=lambda member: member.name.encode())
     tasks = tuple(member.as_task(index) for index, member in enumerate(members))
     refs = tuple(TasksetMember.model_construct(name=t.name, folder=t.folder, digest=t.digest) for t in tasks)
@@ -137,7 +137,7 @@ def _duplicates(members: list[Member]) -> list[Finding]:
     return findings
 
 
-def _deprecations(members: list[Member]) -> list[Warned]:
+def deprecations(members: list[Member]) -> list[Warned]:
     """One warning a key, not one a task: old suites use the same old keys throughout."""
     counts: dict[tuple[str, str], int] = {}
     for member in members:

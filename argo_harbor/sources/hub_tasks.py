@@ -1,0 +1,101 @@
+"""The chosen tasks of a dataset, from Harbor's cache or from the Hub, several at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from argo_harbor.errors import Finding, HarborError, PlatformError, Refused
+from argo_harbor.model.taskset import TasksetMember, Warned
+from argo_harbor.sources.hub_cache import HubCache
+from argo_harbor.sources.hub_client import HubClient
+from argo_harbor.sources.member import Member
+from argo_harbor.sources.source import program_folder
+
+_AT_A_TIME = 8
+_SAY_EVERY = 5.0
+"""Seconds between two lines of progress."""
+
+
+class HubTasks:
+    """Brings tasks to this machine, once."""
+
+    def __init__(self, hub: HubClient, cache: HubCache, say: Callable[[str], None]) -> None:
+        self._hub = hub
+        self._cache = cache
+        self._say = say
+        self._slots = asyncio.Semaphore(_AT_A_TIME)
+        self._members: dict[str, Member] = {}
+        self._problems: list[HarborError] = []
+        self._done = 0
+        self.warnings: list[Warned] = []
+
+    async def bring(self, wanted: Sequence[TasksetMember]) -> list[Member]:
+        """The tasks in the order of `wanted`, with what is wrong in them.
+
+        Raises Refused with everything that is wrong with what the Hub sent, PlatformError
+        `source_unreachable`, after which what came stays in the cache.
+        """
+        missing = await asyncio.to_thread(self._look, wanted)
+        if missing:
+            changed = sum(self._cache.path(task).exists() for task in missing)
+            here = (
+                f", {len(wanted) - len(missing)} are in Harbor's cache" if len(wanted) > len(missing) else ""
+            )
+            again = f", {changed} of them because the copy in the cache was changed" if changed else ""
+            self._say(f"Fetching {len(missing)} tasks{again}{here}")
+        folder = program_folder("hub")
+        said = time.monotonic()
+        for step in asyncio.as_completed([self._fetch(task, folder) for task in missing]):
+            await step
+            if time.monotonic() - said > _SAY_EVERY:
+                said = time.monotonic()
+                self._say(f"{self._done} of {len(missing)} tasks are here")
+        if self._problems:
+            raise self._joined(len(missing))
+        return [self._members[task.name] for task in wanted]
+
+    def _look(self, wanted: Sequence[TasksetMember]) -> list[TasksetMember]:
+        """Read what the cache has; gives the others."""
+        for task in wanted:
+            member = self._cache.read(task)
+            if member is not None:
+                self._members[task.name] = member
+        return [task for task in wanted if task.name not in self._members]
+
+    async def _fetch(self, task: TasksetMember, folder: Path) -> None:
+        async with self._slots:
+            # A Hub that is gone would be waited for once more for every task.
+            if any(isinstance(problem, PlatformError) for problem in self._problems):
+                return
+            archive = folder / task.digest
+            try:
+                warned = await self._hub.fetch(task, archive)
+                self._members[task.name] = await asyncio.to_thread(self._keep, task, archive)
+            except HarborError as error:
+                self._problems.append(error)
+                return
+            finally:
+                archive.unlink(missing_ok=True)
+            self._done += 1
+            if warned is not None:
+                self.warnings.append(warned)
+
+    def _keep(self, task: TasksetMember, archive: Path) -> Member:
+        self._cache.keep(task, archive)
+        member = self._cache.read(task)
+        if member is None:
+            hint = "see what else writes to Harbor's cache, and repeat the command"
+            raise Refused.of([Finding("source_changed", "changed while it was read", hint, task=task.name)])
+        return member
+
+    def _joined(self, missing: int) -> HarborError:
+        unreachable = [problem for problem in self._problems if isinstance(problem, PlatformError)]
+        if unreachable:
+            first = unreachable[0]
+            message = f"{first.message}; {self._done} of {missing} tasks were fetched and stay in the cache"
+            return PlatformError(first.code, message, first.hint)
+        findings = [finding for problem in self._problems for finding in problem.items]
+        return Refused.of(sorted(findings, key=lambda finding: finding.task))
