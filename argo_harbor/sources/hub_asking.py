@@ -37,12 +37,18 @@ class Patience:
 
 
 class Asking:
-    """Makes calls of a client of the Hub. `refusals` are the exceptions it has for accounts that are not let
-    in."""
+    """Makes calls of a client of the Hub.
 
-    def __init__(self, patience: Patience, refusals: tuple[type[Exception], ...]) -> None:
+    `account` is what that client raises about the user's account, `rejected` what it raises, or raises that
+    for, when the Hub has said no to it.
+    """
+
+    def __init__(
+        self, patience: Patience, *, account: type[Exception], rejected: tuple[type[Exception], ...]
+    ) -> None:
         self._patience = patience
-        self._refusals = refusals
+        self._account = account
+        self._rejected = rejected
 
     async def answer[T](self, call: Callable[[], Awaitable[T]], *, seconds: float = 0) -> T:
         """What `call` gives, within the time that an answer may take, or `seconds`.
@@ -58,7 +64,7 @@ class Asking:
             raise unreachable(f"the Hub did not answer within {waited:.0f} s", AGAIN) from error
 
     async def _try[T](self, call: Callable[[], Awaitable[T]]) -> T:
-        faults = (*self._refusals, *_faults())
+        faults = (self._account, *_faults())
         tried = 0
         while True:
             tried += 1
@@ -78,8 +84,9 @@ class Asking:
         import httpx
         from postgrest.exceptions import APIError
 
-        if isinstance(error, self._refusals):
-            return unreachable(f"the Hub does not let us in: {error}", LOGIN), False
+        if isinstance(error, self._account):
+            rejected = isinstance(error, self._rejected) or isinstance(error.__cause__, self._rejected)
+            return unreachable(f"the Hub does not let us in: {error}", LOGIN if rejected else AGAIN), False
         if isinstance(error, APIError):
             return _explain_code(error.code or "", error.message or "")
         if isinstance(error, httpx.HTTPStatusError):

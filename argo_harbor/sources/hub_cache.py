@@ -31,12 +31,15 @@ class HubCache:
     def path(self, task: TasksetMember) -> Path:
         return self._root / task.name / task.digest
 
+    def has_some(self, task: TasksetMember) -> bool:
+        """Whether there is anything in the task's place."""
+        return os.path.lexists(self.path(task))
+
     def read(self, task: TasksetMember) -> Member | None:
         """The task, with its findings, or None when no copy with its digest is here."""
-        path = self.path(task)
-        if not path.is_dir():
+        root = os.path.realpath(self.path(task))
+        if not os.path.isdir(root):
             return None
-        root = os.path.realpath(path)
         member = read_member(root, folder=task.folder, prefix=f"{task.folder}/", unpacked=True)
         # The reader hashes only what it finds nothing wrong with.
         found = member.content.digest if member.content is not None else _digest_of(root)
@@ -57,7 +60,7 @@ class HubCache:
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=f".{task.digest[:12]}-", dir=path.parent) as folder:
                 unpack(archive, Path(folder, "new"), digest=task.digest)
-                if os.path.lexists(path):
+                if self.has_some(task):
                     os.rename(path, f"{folder}/old")
                 _put(f"{folder}/new", path)
         except Refused as error:

@@ -21,12 +21,14 @@ from typing import Any
 
 from argo_harbor.errors import Finding, HarborError, PlatformError, Refused, UsageError
 from argo_harbor.model.taskset import TasksetMember, Warned
-from argo_harbor.sources.archive import MAX_TOTAL_BYTES
+from argo_harbor.sources.bounds import LARGEST_ARCHIVE
 from argo_harbor.sources.hub_asking import Asking, Patience, understood
 from argo_harbor.sources.hub_dataset import PUBLISHER, HubDataset, HubTask, yanked_warning
 from argo_harbor.sources.hub_ref import HubRef
 from argo_harbor.sources.member import printable
 
+LARGEST_ARCHIVE = 16 << 30
+"""Bytes; packed, no task that can be published takes more."""
 _LONGEST_ERROR = 1 << 16
 """Bytes of an error's body that are looked at."""
 _ROOM = "make room in the folder for temporary files, or set TMPDIR to another"
@@ -58,11 +60,12 @@ class HubClient:
     """
 
     def __init__(self, patience: Patience) -> None:
-        from harbor.auth.errors import AuthenticationError
+        from harbor.auth.errors import ApiKeyRejectedError, AuthenticationError, NotAuthenticatedError
         from harbor.db.client import RegistryDB
 
+        rejected = (ApiKeyRejectedError, NotAuthenticatedError)
         self._patience = patience
-        self._asking = Asking(patience, (AuthenticationError,))
+        self._asking = Asking(patience, account=AuthenticationError, rejected=rejected)
         self._db: Any = RegistryDB()
         self._client: Any = None
 
@@ -235,8 +238,8 @@ async def _write(task: TasksetMember, response: Any, into: Path) -> None:
     with into.open("wb") as file:
         async for chunk in response.aiter_bytes():
             size += len(chunk)
-            if size > MAX_TOTAL_BYTES:
-                raise _refused(task, f"has an archive of more than {MAX_TOTAL_BYTES} bytes")
+            if size > LARGEST_ARCHIVE:
+                raise _refused(task, f"has an archive of more than {LARGEST_ARCHIVE} bytes")
             file.write(chunk)
 
 

@@ -40,12 +40,7 @@ class HubTasks:
         """
         missing = await asyncio.to_thread(self._look, wanted)
         if missing:
-            changed = sum(self._cache.path(task).exists() for task in missing)
-            here = (
-                f", {len(wanted) - len(missing)} are in Harbor's cache" if len(wanted) > len(missing) else ""
-            )
-            again = f", {changed} of them because the copy in the cache was changed" if changed else ""
-            self._say(f"Fetching {len(missing)} tasks{again}{here}")
+            self._say(self._plan(missing, len(wanted)))
         folder = program_folder("hub")
         said = time.monotonic()
         for step in asyncio.as_completed([self._fetch(task, folder) for task in missing]):
@@ -56,6 +51,13 @@ class HubTasks:
         if self._problems:
             raise self._joined(len(missing))
         return [self._members[task.name] for task in wanted]
+
+    def _plan(self, missing: Sequence[TasksetMember], wanted: int) -> str:
+        text = f"Fetching {len(missing)} of {wanted} tasks"
+        if len(missing) < wanted:
+            text += "; the others are in Harbor's cache"
+        changed = sum(map(self._cache.has_some, missing))
+        return f"{text}; {changed} had a copy there that was changed" if changed else text
 
     def _look(self, wanted: Sequence[TasksetMember]) -> list[TasksetMember]:
         """Read what the cache has; gives the others."""
@@ -93,9 +95,10 @@ class HubTasks:
 
     def _joined(self, missing: int) -> HarborError:
         unreachable = [problem for problem in self._problems if isinstance(problem, PlatformError)]
+        findings = [finding for problem in self._problems for finding in problem.items]
+        findings.sort(key=lambda finding: finding.task)
         if unreachable:
             first = unreachable[0]
             message = f"{first.message}; {self._done} of {missing} tasks were fetched and stay in the cache"
-            return PlatformError(first.code, message, first.hint)
-        findings = [finding for problem in self._problems for finding in problem.items]
-        return Refused.of(sorted(findings, key=lambda finding: finding.task))
+            return PlatformError(first.code, message, first.hint, findings)
+        return Refused.of(findings)

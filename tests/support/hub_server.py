@@ -1,7 +1,7 @@
-"""A small Hub on loopback, because the real one can be had neither offline nor broken in the ways that matter.
+"""A small Hub on loopback: the real one can be had neither offline nor broken in the ways that matter.
 
-It answers what Harbor's own client asks for a dataset: PostgREST tables and one function, a storage bucket and
-the exchange of an API key. Archives, content hashes and dataset hashes are made by Harbor's own publisher, so
+It answers what Harbor's own client asks for a dataset: PostgREST tables and one function, a storage bucket
+and the exchange of an API key. Archives, content hashes and dataset hashes are made by Harbor's publisher, so
 that only the transport is a stand-in. Rows and objects are plain attributes: a test that wants a lie changes
 them.
 """
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import pytest
 from harbor.models.dataset.manifest import DatasetFileRef, DatasetInfo, DatasetManifest, DatasetTaskRef
 from harbor.models.task.config import TaskConfig
 from harbor.publisher.packager import Packager
@@ -191,6 +192,8 @@ class Hub:
                 return rows[int(query["offset"]) :][: int(query["limit"])]
             case "dataset_version_file":
                 return [row for version in of_number for row in version.files]
+            case "task_version_download":
+                return []
             case "package":
                 return self._packages(query)
             case "rpc/resolve_task_version":
@@ -221,6 +224,20 @@ class Hub:
                     fault.times -= 1
                     return fault
         return None
+
+
+def point_harbor_at(hub: Hub, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    """Let Harbor in this process, which took its settings at import, use the Hub and a home folder.
+
+    Gives the folder of its package cache.
+    """
+    for module in ("client", "tokens"):
+        monkeypatch.setattr(f"harbor.auth.{module}.SUPABASE_URL", hub.url)
+    monkeypatch.setattr("harbor.auth.credentials.CREDENTIALS_PATH", home / ".harbor/credentials.json")
+    monkeypatch.delenv("HARBOR_API_KEY", raising=False)
+    cache = home / ".cache/harbor/tasks/packages"
+    monkeypatch.setattr("harbor.constants.PACKAGE_CACHE_DIR", cache)
+    return cache
 
 
 @contextmanager
