@@ -21,7 +21,6 @@ from typing import Any
 
 from argo_harbor.errors import Finding, HarborError, PlatformError, Refused, UsageError
 from argo_harbor.model.taskset import TasksetMember, Warned
-from argo_harbor.sources.bounds import LARGEST_ARCHIVE
 from argo_harbor.sources.hub_asking import Asking, Patience, understood
 from argo_harbor.sources.hub_dataset import PUBLISHER, HubDataset, HubTask, yanked_warning
 from argo_harbor.sources.hub_ref import HubRef
