@@ -11,15 +11,15 @@ import hashlib
 import os
 import stat
 import tarfile
+from collections.abc import Mapping
 from typing import BinaryIO
 
 from argo_harbor.errors import Finding, Refused
 from argo_harbor.model.taskset import Task, TaskFile
+from argo_harbor.sources.bounds import Bounds, FileTooMuch, TooMuch
 from argo_harbor.sources.member import printable
 
 FORMAT = "tar-gzip-v1"
-MAX_FILE_BYTES = 4 << 30
-MAX_TOTAL_BYTES = 16 << 30
 _TIGHTEST = 1032
 """Deflate packs no more bytes than that into one."""
 _CHUNK = 1 << 20
@@ -44,9 +44,9 @@ def write_archive(task: Task, out: BinaryIO) -> None:
     """
     if task.root is None:
         raise ValueError(f"the files of {task.name} are not on this machine")
-    _check_sizes(task)
+    _check_bounds(task)
     root = os.path.realpath(task.root)
-    known = {file.path for file in task.files}
+    known = {file.path: file.sha256 for file in task.files}
     changed: list[Finding] = []
     # The name is left empty and the time zero, so that the same files give the same bytes.
     with (
@@ -69,35 +69,30 @@ class _Changed(Exception):
     """A file is not what it was when it was hashed."""
 
 
-def _check_sizes(task: Task) -> None:
-    findings = [
-        Finding(
-            "invalid_task_config",
-            f"has {file.size} bytes, more than {MAX_FILE_BYTES}",
-            _TOO_BIG,
-            task.name,
-            file.path,
-        )
-        for file in task.files
-        if file.size > MAX_FILE_BYTES
-    ]
-    total = sum(file.size for file in task.files)
-    if total > MAX_TOTAL_BYTES:
-        message = f"has {total} bytes, more than {MAX_TOTAL_BYTES}"
-        findings.append(Finding("invalid_task_config", message, _TOO_BIG, task.name))
-    if findings:
-        raise Refused.of(findings)
+def _check_bounds(task: Task) -> None:
+    bounds = Bounds()
+    found: dict[str, Finding] = {}
+    hint = "bring large data in a prebuilt image, or pack it into one file"
+    for file in task.files:
+        try:
+            bounds.take(file.path, file.size)
+        except TooMuch as error:
+            place = printable(file.path) if isinstance(error, FileTooMuch) else ""
+            found.setdefault(
+                f"{place}: {error}", Finding("invalid_task_config", str(error), hint, task.name, place)
+            )
+    if found:
+        raise Refused.of(found.values())
 
 
-_TOO_BIG = "bring large data in a prebuilt image"
-
-
-def _add(tar: tarfile.TarFile, root: str, file: TaskFile, known: set[str]) -> None:
+def _add(tar: tarfile.TarFile, root: str, file: TaskFile, known: Mapping[str, str]) -> None:
     path = f"{root}/{file.path}"
     info = tarfile.TarInfo(file.path)
     if os.path.islink(path):
         target = os.path.relpath(os.path.realpath(path), root)
         if target in known and not os.path.islink(f"{root}/{target}"):
+            if known[target] != file.sha256:
+                raise _Changed("it links to something else than before")
             info.type = tarfile.SYMTYPE
             info.linkname = os.path.relpath(target, os.path.dirname(file.path) or ".")
             info.mode = 0o777

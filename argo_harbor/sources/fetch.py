@@ -35,15 +35,18 @@ def stored_sizes(digests: Iterable[str], store: Store) -> dict[str, int]:
 def fetch_task(store: Store, digest: str, folder: Path) -> None:
     """Unpack a published task into the new folder `folder`; its content digest is checked.
 
-    Raises: PlatformError `plan_unreadable` when the archive is not in the store, Refused when it is not what
-    its digest says.
+    Raises: PlatformError `plan_unreadable` when the archive is not in the store, `store_unreadable` when the
+    store or the disk fails; Refused `source_unreadable` when it is not what its digest says.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder.parent, suffix=".tar.gz") as archive:
-        try:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder.parent, suffix=".tar.gz") as archive:
             store.get_file(layout.task_archive(digest), Path(archive.name))
-        except KeyNotFound as error:
-            raise PlatformError(
-                "plan_unreadable", f"the archive of task {digest[:12]} is not in {store.name}", "submit again"
-            ) from error
-        unpack(Path(archive.name), folder, digest=digest)
+            unpack(Path(archive.name), folder, digest=digest)
+    except KeyNotFound as error:
+        message = f"the archive of task {digest[:12]} is not in {store.name}"
+        hint = "argo-harbor tasksets create publishes it again"
+        raise PlatformError("plan_unreadable", message, hint) from error
+    except OSError as error:
+        message = f"cannot unpack task {digest[:12]} into {folder.parent}: {error.strerror or error}"
+        raise PlatformError("store_unreadable", message, "free some space there") from error

@@ -13,6 +13,12 @@ BLOCK = 512
 MAX_EXTENDED = 1 << 16
 """Bytes of one extended header: room for a path and a link of 4,096 bytes each, with every byte escaped."""
 
+RECORD = 10240
+"""Writers fill the last record with zeros."""
+_TEXTS = frozenset({"path", "linkpath"})
+_IGNORED = frozenset({"mtime", "atime", "ctime", "uid", "gid", "uname", "gname"})
+"""Times and owners; any other key changes what an entry is, so that two readers could differ about it."""
+
 Read = Callable[[int], bytes]
 """Gives at most that many bytes, fewer only at the end."""
 
@@ -34,38 +40,51 @@ class Entry(NamedTuple):
 
 def read_entries(read: Read) -> Iterator[Entry]:
     """Every entry in order. Raises BrokenTar, and whatever `read` raises."""
-    extended: dict[str, str] = {}
+    extended: dict[str, str] | None = None
     while True:
         header = _exactly(read, BLOCK)
         if header == bytes(BLOCK):
+            if extended is not None:
+                raise BrokenTar("ends after an extended header")
+            _check_end(read)
             return
         _check_sum(header)
         kind = header[156:157]
         size = _number(header[124:136])
-        if kind == b"x":
+        if kind == b"x" and extended is None:
             if size > MAX_EXTENDED:
                 raise BrokenTar("has an extended header that is too large")
             extended = _extended(_body(read, size))
             continue
         if kind not in {b"0", b"2"}:
             raise BrokenTar(f"has an entry of kind {kind!r}, not a file or link")
-        path = extended.get("path") or _path(header)
-        target = extended.get("linkpath") or _text(header[157:257])
-        extended = {}
-        left = _Body(read, size if kind == b"0" else 0)
-        yield Entry(path, kind == b"2", target, _number(header[100:108]) & 0o777, left.size, left.chunks())
-        if left.left:
+        if kind == b"2" and size:
+            raise BrokenTar("has a link with content")
+        texts = extended or {}
+        path = texts.get("path") or _path(header)
+        target = texts.get("linkpath") or _text(header[157:257])
+        extended = None
+        body = _Body(read, size)
+        yield Entry(path, kind == b"2", target, _number(header[100:108]) & 0o777, size, body.chunks())
+        if body.left:
             raise BrokenTar("was read in the wrong order")
+
+
+def _check_end(read: Read) -> None:
+    """After the first block of zeros comes a second, then zeros up to a whole record, then nothing."""
+    rest = read(RECORD)
+    if len(rest) < BLOCK or len(rest) % BLOCK or rest.strip(b"\0") or read(1):
+        raise BrokenTar("does not end where its end is marked")
 
 
 class _Body:
     def __init__(self, read: Read, size: int) -> None:
         self._read = read
-        self.size = size
+        self._size = size
         self.left = size + -size % BLOCK
 
     def chunks(self) -> Iterator[bytes]:
-        wanted = self.size
+        wanted = self._size
         while self.left:
             chunk = _exactly(self._read, min(self.left, 1 << 18))
             self.left -= len(chunk)
@@ -129,8 +148,11 @@ def _extended(body: bytes) -> dict[str, str]:
         if not equals or not value.endswith(b"\n") or size > len(body):
             raise BrokenTar("has a damaged extended header")
         try:
-            records[key.decode()] = value[:-1].decode()
+            name, text = key.decode(), value[:-1].decode()
         except UnicodeDecodeError as error:
             raise BrokenTar("has a name that is not UTF-8") from error
+        if name in records or name not in _TEXTS | _IGNORED:
+            raise BrokenTar(f"has an extended header with {name[:40]!r}, which is not read")
+        records[name] = text
         body = body[size:]
     return records

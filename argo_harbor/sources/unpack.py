@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import os
@@ -12,14 +13,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from argo_harbor.errors import Finding, Refused
-from argo_harbor.sources.archive import MAX_FILE_BYTES, MAX_TOTAL_BYTES
+from argo_harbor.sources.bounds import (
+    MAX_NAME_BYTES,
+    MAX_PATH_BYTES,
+    MAX_TOTAL_BYTES,
+    Bounds,
+    FileTooMuch,
+    TooMuch,
+)
 from argo_harbor.sources.digest import digest_of
 from argo_harbor.sources.member import printable
 from argo_harbor.sources.tar import BrokenTar, Entry, Read, read_entries
 from argo_harbor.sources.tree import MAX_FILES
 
-_MAX_NAME_BYTES = 255
-_MAX_PATH_BYTES = 4096
 _CHUNK = 1 << 18
 _MAX_HEADER_BYTES = 1 << 17
 """Bytes that one entry may take besides its content."""
@@ -42,6 +48,11 @@ def unpack(archive: Path, dest: Path, *, digest: str) -> None:
                 found = _Unpacking(folder).run(read_entries(_limited(packed)))
         except (BrokenTar, EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise Refused.of([_unreadable(f"the archive is broken: it {error}", archive)]) from error
+        except OSError as error:
+            if error.errno not in (errno.ENAMETOOLONG, errno.EILSEQ):
+                raise
+            message = f"the archive has a name that {printable(str(dest.parent))} cannot hold"
+            raise Refused.of([_unreadable(message, archive)]) from error
         if found != digest:
             message = f"the archive holds content {found[:12]}, not {digest[:12]}"
             raise Refused.of([_unreadable(message, archive)])
@@ -59,7 +70,7 @@ class _Unpacking:
         self._folder = folder
         self._files: dict[str, str] = {}
         self._links: dict[str, str] = {}
-        self._total = 0
+        self._bounds = Bounds()
 
     def run(self, entries: Iterator[Entry]) -> str:
         """Content digest of what was written. Raises BrokenTar, OSError."""
@@ -87,17 +98,18 @@ class _Unpacking:
         parts = entry.path.split("/")
         if (
             "\0" in entry.path
-            or any(part in {"", ".", ".."} or len(part.encode()) > _MAX_NAME_BYTES for part in parts)
-            or len(entry.path.encode()) > _MAX_PATH_BYTES
+            or any(part in {"", ".", ".."} or len(part.encode()) > MAX_NAME_BYTES for part in parts)
+            or len(entry.path.encode()) > MAX_PATH_BYTES
         ):
             raise BrokenTar(f"has an entry with the path {printable(entry.path)[:100]!r}")
         if entry.path in self._files or entry.path in self._links:
             raise BrokenTar(f"has two entries {printable(entry.path)!r}")
-        if len(self._files) + len(self._links) >= MAX_FILES:
-            raise BrokenTar(f"has more than {MAX_FILES} entries")
-        self._total += entry.size
-        if entry.size > MAX_FILE_BYTES or self._total > MAX_TOTAL_BYTES:
-            raise BrokenTar("is larger than a task may be")
+        try:
+            self._bounds.take(entry.path, entry.size)
+        except FileTooMuch as error:
+            raise BrokenTar(f"has the entry {printable(entry.path)[:100]!r}, which {error}") from error
+        except TooMuch as error:
+            raise BrokenTar(str(error)) from error
 
     def _write(self, entry: Entry) -> None:
         self._make_parent(entry.path)

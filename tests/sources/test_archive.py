@@ -125,6 +125,74 @@ def test_a_file_that_cannot_be_read_any_more_is_refused(write_task: WriteTask) -
         packed(task)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_in_the_place_of_a_file_holds_nobody(write_task: WriteTask) -> None:
+    root = write_task()
+    task = read(root)
+    (root / "instruction.md").unlink()
+    os.mkfifo(root / "instruction.md")
+    with pytest.raises(Refused, match="no longer a regular file"):
+        packed(task)
+
+
+def test_every_file_that_changed_is_named(write_task: WriteTask) -> None:
+    root = write_task(files={"tests/a": "a", "tests/b": "b", "tests/c": "c"})
+    task = read(root)
+    (root / "tests/a").write_text("x")
+    (root / "tests/b").unlink()
+    (root / "instruction.md").write_text("Do it.\nAnd more.\n")
+    with pytest.raises(Refused) as caught:
+        packed(task)
+    assert {item.file for item in caught.value.items} == {"instruction.md", "tests/a", "tests/b"}
+    assert {item.code for item in caught.value.items} == {"source_changed"}
+
+
+@pytest.mark.parametrize("again", ["tests/other", "instruction.md"])
+def test_a_link_that_names_another_file_now_is_a_change(write_task: WriteTask, again: str) -> None:
+    root = write_task(files={"tests/one": "1", "tests/other": "2"})
+    (root / "tests/link").symlink_to("one")
+    task = read(root)
+    (root / "tests/link").unlink()
+    (root / "tests/link").symlink_to(os.path.relpath(again, "tests"))
+    with pytest.raises(Refused) as caught:
+        packed(task)
+    assert [(item.code, item.file) for item in caught.value.items] == [("source_changed", "tests/link")]
+
+
+class _Editor(io.BytesIO):
+    """Takes an archive, and edits a file of the task when it has taken some of it."""
+
+    def __init__(self, path: Path, change: str) -> None:
+        super().__init__()
+        self._path = path
+        self._change = change
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        if self.tell() > 100_000 and self._change:
+            with self._path.open("r+b") as file:
+                file.seek(0, os.SEEK_END)
+                if self._change == "longer":
+                    file.write(b"x")
+                elif self._change == "shorter":
+                    file.truncate(3_000_000)
+                else:
+                    file.seek(-1, os.SEEK_END)
+                    file.write(b"x")
+            self._change = ""
+        return super().write(data)
+
+
+@pytest.mark.parametrize("change", ["longer", "shorter", "other"])
+def test_a_file_that_changes_while_it_is_packed_is_refused(write_task: WriteTask, change: str) -> None:
+    root = write_task()
+    large = root / "environment/data"
+    large.write_bytes(random.Random(0).randbytes(4_000_000) + b"\0")
+    task = read(root)
+    with pytest.raises(Refused) as caught:
+        write_archive(task, _Editor(large, change))
+    assert [(item.code, item.file) for item in caught.value.items] == [("source_changed", "environment/data")]
+
+
 def test_a_full_disk_is_no_fault_of_the_task(write_task: WriteTask) -> None:
     root = write_task()
     (root / "environment/data").write_bytes(random.Random(0).randbytes(100_000))
@@ -134,8 +202,8 @@ def test_a_full_disk_is_no_fault_of_the_task(write_task: WriteTask) -> None:
 
 def test_tasks_that_are_too_large_are_refused(write_task: WriteTask, monkeypatch: pytest.MonkeyPatch) -> None:
     task = read(write_task())
-    monkeypatch.setattr("argo_harbor.sources.archive.MAX_FILE_BYTES", 20)
-    monkeypatch.setattr("argo_harbor.sources.archive.MAX_TOTAL_BYTES", 30)
+    monkeypatch.setattr("argo_harbor.sources.bounds.MAX_FILE_BYTES", 20)
+    monkeypatch.setattr("argo_harbor.sources.bounds.MAX_TOTAL_BYTES", 24)
     with pytest.raises(Refused) as caught:
         packed(task)
     assert {item.file for item in caught.value.items} == {"tests/test.sh", ""}

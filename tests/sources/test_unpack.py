@@ -122,14 +122,17 @@ def test_numbers_and_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.Monke
             file(tar, name, b"x" * 100)
 
     path = archive(tmp_path, three)
-    monkeypatch.setattr("argo_harbor.sources.unpack.MAX_FILE_BYTES", 99)
-    assert "larger" in refusal(path, tmp_path / "out")
-    monkeypatch.setattr("argo_harbor.sources.unpack.MAX_FILE_BYTES", 100)
-    monkeypatch.setattr("argo_harbor.sources.unpack.MAX_TOTAL_BYTES", 299)
-    assert "larger" in refusal(path, tmp_path / "out")
-    monkeypatch.setattr("argo_harbor.sources.unpack.MAX_TOTAL_BYTES", 300)
-    monkeypatch.setattr("argo_harbor.sources.unpack.MAX_FILES", 2)
-    assert "more than 2 entries" in refusal(path, tmp_path / "out")
+    monkeypatch.setattr("argo_harbor.sources.bounds.MAX_FILE_BYTES", 99)
+    assert "more than 99" in refusal(path, tmp_path / "out")
+    monkeypatch.setattr("argo_harbor.sources.bounds.MAX_FILE_BYTES", 100)
+    monkeypatch.setattr("argo_harbor.sources.bounds.MAX_TOTAL_BYTES", 299)
+    assert "more than 299 bytes" in refusal(path, tmp_path / "out")
+    monkeypatch.setattr("argo_harbor.sources.bounds.MAX_TOTAL_BYTES", 300)
+    monkeypatch.setattr("argo_harbor.sources.bounds.MAX_FILES", 2)
+    assert "more than 2 files" in refusal(path, tmp_path / "out")
+    monkeypatch.setattr("argo_harbor.sources.bounds.MAX_FILES", 3)
+    monkeypatch.setattr("argo_harbor.sources.bounds.MAX_NAMES_BYTES", 2)
+    assert "more than 2 bytes of paths" in refusal(path, tmp_path / "out")
 
 
 def test_a_bomb_of_headers_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +141,15 @@ def test_a_bomb_of_headers_is_stopped(tmp_path: Path, monkeypatch: pytest.Monkey
     info.type, info.size = b"x", len(body)
     path = tmp_path / "bomb.tar.gz"
     path.write_bytes(gzip.compress((info.tobuf(tarfile.USTAR_FORMAT) + body.ljust(BLOCK, b"\0")) * 400))
-    monkeypatch.setattr("argo_harbor.sources.unpack.MAX_TOTAL_BYTES", 1000)
+    assert "kind b'x'" in refusal(path, tmp_path / "out")
+
+
+def test_a_small_archive_cannot_swell_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = archive(tmp_path, lambda tar: file(tar, "zeros", bytes(4 << 20)))
+    assert path.stat().st_size < 8000
+    monkeypatch.setattr("argo_harbor.sources.unpack.MAX_TOTAL_BYTES", 1 << 20)
     monkeypatch.setattr("argo_harbor.sources.unpack.MAX_FILES", 1)
-    assert "larger" in refusal(path, tmp_path / "out")
+    assert "larger than a task may be" in refusal(path, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -204,7 +213,7 @@ def test_old_style_prefixes_are_read() -> None:
     header = bytearray(info.tobuf(tarfile.USTAR_FORMAT))
     header[345:347] = b"aa"
     _sign(header)
-    (entry,) = read_entries(io.BytesIO(bytes(header) + bytes(BLOCK)).read)
+    (entry,) = read_entries(io.BytesIO(bytes(header) + bytes(2 * BLOCK)).read)
     assert entry.path == f"aa/{'b' * 90}"
 
 
