@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import ssl
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from harbor.publisher.packager import Packager
 from harbor.publisher.publisher import Publisher
 
 KEY = "sk-harbor-test_secret"
+_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @dataclass
@@ -235,6 +237,8 @@ def point_harbor_at(hub: Hub, monkeypatch: pytest.MonkeyPatch, home: Path) -> Pa
         monkeypatch.setattr(f"harbor.auth.{module}.SUPABASE_URL", hub.url)
     monkeypatch.setattr("harbor.auth.credentials.CREDENTIALS_PATH", home / ".harbor/credentials.json")
     monkeypatch.delenv("HARBOR_API_KEY", raising=False)
+    # Or each client of each conversation would take a tenth of a second, for a server that has no TLS.
+    monkeypatch.setattr("httpx._transports.default.create_ssl_context", lambda **_: _NO_TLS)
     cache = home / ".cache/harbor/tasks/packages"
     monkeypatch.setattr("harbor.constants.PACKAGE_CACHE_DIR", cache)
     return cache
