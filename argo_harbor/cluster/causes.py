@@ -114,7 +114,7 @@ def _of_attempts(
 ) -> Iterator[tuple[tuple[int, int], Cause]]:
     """Of each attempt the last pod that did not end well."""
     trials = (
-        node for node in nodes if node.is_pod and node.index is not None and node.template != names.BUILD
+        node for node in nodes if node.is_pod and node.index is not None and not names.is_build(node.template)
     )
     for node in sorted(trials, key=lambda node: (node.started, node.name)):
         attempt = node.inputs.get("attempt", "0")
@@ -151,7 +151,7 @@ def _of_tasks(
     by_child = {
         child: because.get(node.id) or Cause("image_build_failed", f"{node.entry}: {_ending(node)}")
         for node in nodes
-        if node.template == names.BUILD and node.phase in BROKEN and not (cut and _told_to_end(node))
+        if names.is_build(node.template) and node.phase in BROKEN and not (cut and _told_to_end(node))
         for child in node.children
     }
     for node in nodes:

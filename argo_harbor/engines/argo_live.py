@@ -94,7 +94,7 @@ class LiveRun:
             )
         node = self._templates.get(pod.node_id, "")
         if source.what == "build":
-            return node == names.BUILD and source.task in (None, pod.index)
+            return names.is_build(node) and source.task in (None, pod.index)
         return node == names.MERGE
 
     @cached_property

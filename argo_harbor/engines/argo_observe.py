@@ -24,7 +24,6 @@ _STATES = {
 }
 _STEP_TEMPLATES = frozenset(
     {
-        names.BUILD,
         names.GATE,
         names.MERGE,
         names.SHARD,
@@ -55,7 +54,7 @@ def observe(
     details: dict[int, str] = {}
     waiting = _tasks_by_build(workflows)
     for node in _whole_steps(nodes):
-        if node.template != names.BUILD:
+        if not names.is_build(node.template):
             continue
         tasks = waiting.get(node.entry, ())
         if node.phase in BROKEN:
@@ -97,7 +96,9 @@ def _tasks_by_build(workflows: Iterable[Workflow]) -> dict[str, set[int]]:
     for workflow in workflows:
         entries = {str(each.get("name", "")): list(_entries(each)) for each in workflow.templates}
         for tasks in entries.values():
-            builds = {str(task.get("name", "")) for task in tasks if task.get("template") == names.BUILD}
+            builds = {
+                str(task.get("name", "")) for task in tasks if names.is_build(str(task.get("template")))
+            }
             for task in tasks:
                 called = str(task.get("template", ""))
                 inside = entries.get(called, []) if called.startswith(names.CHUNK_PREFIX) else [task]
@@ -112,9 +113,13 @@ def _entries(template: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from (task for task in listed or () if isinstance(task, dict))
 
 
+def _is_build(task: Mapping[str, Any]) -> bool:
+    return names.is_build(str(task.get("template", "")))
+
+
 def _indexes(tasks: Iterable[Mapping[str, Any]]) -> Iterator[int]:
     for task in tasks:
-        if task.get("template") == names.BUILD:
+        if _is_build(task):
             continue
         for each in (task.get("arguments") or {}).get("parameters") or ():
             if each.get("name") == "index" and str(each.get("value", "")).isdecimal():
@@ -166,7 +171,7 @@ def _whole_steps(nodes: Sequence[Node]) -> Iterator[Node]:
 
 def _steps(nodes: Sequence[Node], pods: Mapping[str, _Waiting]) -> Iterator[Step]:
     for node in sorted(_whole_steps(nodes), key=lambda node: (node.started, node.name)):
-        if node.template in _STEP_TEMPLATES:
+        if node.template in _STEP_TEMPLATES or names.is_build(node.template):
             state = "failed" if node.phase in BROKEN else _STATES.get(node.phase, "pending")
             detail = node.message if state == "failed" else ""
             if state in ("pending", "running"):

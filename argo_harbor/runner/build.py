@@ -37,7 +37,7 @@ from argo_harbor.sources.fetch import fetch_task
 from argo_harbor.store import layout
 from argo_harbor.store.base import Store
 from argo_harbor.workflow import names
-from argo_harbor.workflow.build import ADDRESS
+from argo_harbor.workflow.buildkit import ADDRESS
 
 DOCKERFILE = "Dockerfile"
 MESSAGE_CHARS = 8000

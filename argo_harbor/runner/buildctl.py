@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from argo_harbor.workflow.build import ADDRESS, CLIENT_PATH
+from argo_harbor.workflow.buildkit import ADDRESS, CLIENT_PATH
 
 PROGRAM = f"{CLIENT_PATH}/buildctl"
 _LOOK_SECONDS = 0.2

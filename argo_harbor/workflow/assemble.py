@@ -4,10 +4,11 @@ runs."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from argo_harbor.model.plan import RunPlan
+from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import names
 from argo_harbor.workflow.emit import to_yaml
 from argo_harbor.workflow.limits import GENERATED_SUFFIX, MAX_WORKFLOW_NAME
@@ -161,8 +162,13 @@ def _title(plan: RunPlan) -> str:
 
 
 def _pod_labels(plan: RunPlan) -> dict[str, str]:
+    return pod_labels(labels_of(plan))
+
+
+def pod_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """Labels of all pods of a workflow with these labels."""
     return {
-        **labels_of(plan),
+        **labels,
         names.RUN_LABEL: WHOLE.run,
         # A mesh's own proxy would keep pods alive and see the traffic of sandboxes.
         "sidecar.istio.io/inject": "false",
@@ -170,9 +176,21 @@ def _pod_labels(plan: RunPlan) -> dict[str, str]:
 
 
 def _spec(plan: RunPlan, templates: Sequence[Template], *, seconds: int) -> WorkflowSpec:
-    platform = plan.head.platform
+    head = plan.head
+    return spec_of(head.platform, templates, cap=head.limits.cap, seconds=seconds, labels=_pod_labels(plan))
+
+
+def spec_of(
+    platform: Platform,
+    templates: Sequence[Template],
+    *,
+    cap: int,
+    seconds: int,
+    labels: dict[str, str],
+) -> WorkflowSpec:
+    """What holds for every workflow of ours. `labels` are those of its pods."""
     spec: WorkflowSpec = {
-        "parallelism": plan.head.limits.cap,
+        "parallelism": cap,
         "activeDeadlineSeconds": seconds,
         "serviceAccountName": names.TRIAL_ACCOUNT,
         "automountServiceAccountToken": False,
@@ -183,12 +201,12 @@ def _spec(plan: RunPlan, templates: Sequence[Template], *, seconds: int) -> Work
             "deleteDelayDuration": f"{platform.workflow.pod_gc_delay_seconds}s",
         },
         "ttlStrategy": {"secondsAfterCompletion": platform.workflow.ttl_seconds},
-        "podMetadata": {"labels": _pod_labels(plan)},
+        "podMetadata": {"labels": labels},
         "podSpecPatch": to_yaml(
             {"enableServiceLinks": False, "terminationGracePeriodSeconds": _GRACE_SECONDS}
         ),
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        "volumes": shared_volumes(plan),
+        "volumes": shared_volumes(platform),
         "templates": list(templates),
     }
     pull = [name for name in platform.secrets.image_pull if name]

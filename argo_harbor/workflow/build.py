@@ -1,50 +1,30 @@
 """The build step of one image: the runner asks the registry first, and builds with BuildKit only what is
 not there.
 
-BuildKit's daemon runs beside the runner as a native sidecar, put in by `podSpecPatch`: Dockerfile commands
-are foreign code and get neither Argo's volume nor, as the daemon asks its client for them, any registry's
-credentials. It needs to be privileged, which no pod with an agent ever is. Its settings (the mirror of Docker
-Hub, registries without TLS) it writes itself from a variable, so that BuildKit's own image does.
+Steps of a run find their image by task and side in the run's plan; those of a workflow of builds only by its
+place in the build plan. What a Dockerfile mounts as a secret is mounted by the runner of just those builds
+that use it, so builds with secrets have a template for each set of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from argo_harbor.errors import Refused
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import names
-from argo_harbor.workflow.emit import to_yaml
-from argo_harbor.workflow.objects import (
-    DAGTask,
-    KeyToPath,
-    ResourceRequirements,
-    Template,
-    UserContainer,
-    Volume,
-    VolumeMount,
-)
-from argo_harbor.workflow.pods import RUNNER_UID, RunReference, retries, runner
+from argo_harbor.workflow.buildkit import CLIENT_MOUNTS, VOLUMES, pod_patch
+from argo_harbor.workflow.objects import DAGTask, KeyToPath, Parameter, Template, Volume, VolumeMount
+from argo_harbor.workflow.pods import RunReference, container, retried
 from argo_harbor.workflow.tasks import PlannedTask, Side
 from argo_harbor.workflow.text import inputs, parameter
 
-SOCKET_PATH = "/run/buildkit"
-ADDRESS = f"unix://{SOCKET_PATH}/buildkitd.sock"
-CLIENT_PATH = "/opt/buildkit"
-"""Where the runner finds `buildctl`, taken from BuildKit's own image."""
-_CONFIG_ENV = "BUILDKITD_CONFIG"
-_CONFIG_PATH = "/tmp/buildkitd.toml"
-
-# Room for compilers; the size of images is bounded by the node's disk.
-_RESOURCES: ResourceRequirements = {
-    "requests": {"cpu": "500m", "memory": "1Gi", "ephemeral-storage": "8Gi"},
-    "limits": {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "64Gi"},
-}
-_INSTALLER_RESOURCES: ResourceRequirements = {
-    "requests": {"cpu": "10m", "memory": "32Mi"},
-    "limits": {"cpu": "500m", "memory": "128Mi"},
-}
+Secrets = tuple[tuple[str, str], ...]
+"""Id and `NAME/KEY` of each secret that a build mounts."""
+MOST_SETS = 20
+"""Templates of builds with secrets in one workflow: Argo takes 200 templates in all."""
 # The name of a build's entry stays short enough to be read; the rest is its image key.
 _STEM = 48
 
@@ -58,29 +38,60 @@ class Build(NamedTuple):
     """Index of the first task that uses the image."""
     side: Side
     name: str
+    template: str
 
 
-def builds(tasks: Iterable[PlannedTask]) -> dict[str, Build]:
+def builds(tasks: Sequence[PlannedTask]) -> dict[str, Build]:
     """Every image that the tasks need built, by key, each named after the first task that uses it.
 
-    `runs submit` and `status` find the build entries of a run by these names.
+    `status` finds the build entries of a run by these names. Raises as `templates_by_secrets`.
     """
-    found: dict[str, Build] = {}
+    templates = run_templates(tasks)
     taken: set[str] = set()
+    found: dict[str, Build] = {}
     for task in tasks:
         for side, image in task.images:
-            if image.kind != "build" or image.key in found:
-                continue
-            name = f"build-{task.dag_name[:_STEM]}" + ("" if side == "agent" else f"-{side}")
-            if name in taken or len(task.dag_name) > _STEM:
-                name = f"{name}-{image.key[:8]}"
-            taken.add(name)
-            found[image.key] = Build(image.key, task.index, side, name)
+            if image.kind == "build" and image.key not in found:
+                name = entry_name(task.dag_name, side, image.key, taken)
+                found[image.key] = Build(image.key, task.index, side, name, templates[image.secrets])
     return found
 
 
+def run_templates(tasks: Iterable[PlannedTask]) -> dict[Secrets, str]:
+    """Names of the build templates of a run, numbered over all its tasks.
+
+    Raises as `templates_by_secrets`.
+    """
+    return templates_by_secrets(image.secrets for task in tasks for _, image in task.images)
+
+
+def entry_name(dag_name: str, side: Side, key: str, taken: set[str]) -> str:
+    """Name of the entry that builds an image for a task; added to the names that are `taken`."""
+    name = f"build-{dag_name[:_STEM]}" + ("" if side == "agent" else f"-{side}")
+    if name in taken or len(dag_name) > _STEM:
+        name = f"{name}-{key[:8]}"
+    taken.add(name)
+    return name
+
+
+def templates_by_secrets(sets: Iterable[Secrets]) -> dict[Secrets, str]:
+    """Name of the template for each set of secrets; always one for none.
+
+    Raises: Refused `invalid_spec` for more sets than a workflow holds templates for.
+    """
+    distinct = dict.fromkeys(each for each in sets if each)
+    if len(distinct) > MOST_SETS:
+        raise Refused(
+            "invalid_spec",
+            f"the images mount {len(distinct)} sets of build secrets, and a workflow takes {MOST_SETS}",
+            "select fewer tasks with --tasks",
+        )
+    numbered = {each: f"{names.BUILD_WITH_PREFIX}{number}" for number, each in enumerate(distinct)}
+    return {(): names.BUILD, **numbered}
+
+
 def build_entry(build: Build, depends: str) -> DAGTask:
-    entry: DAGTask = {"name": build.name, "template": names.BUILD}
+    entry: DAGTask = {"name": build.name, "template": build.template}
     if depends:
         entry["depends"] = depends
     arguments = [parameter("index", str(build.task))]
@@ -90,62 +101,78 @@ def build_entry(build: Build, depends: str) -> DAGTask:
     return entry
 
 
-def build_template(plan: RunPlan, reference: RunReference) -> Template:
-    logins = _logins(plan)
-    mounts: list[VolumeMount] = [
-        {"name": "buildkit-socket", "mountPath": SOCKET_PATH},
-        {"name": "buildkit-client", "mountPath": CLIENT_PATH, "readOnly": True},
+def build_templates(
+    plan: RunPlan, reference: RunReference, tasks: Iterable[PlannedTask], named: Mapping[Secrets, str]
+) -> list[Template]:
+    """The templates that the build entries of these tasks call, if any; `named` are those of the run."""
+    used = {image.secrets for task in tasks for _, image in task.images if image.key in task.built}
+    return [
+        build_template(plan, reference, name=name, secrets=secrets)
+        for secrets, name in named.items()
+        if secrets in used
     ]
-    for secret, volume in logins.items():
-        path = f"{names.REGISTRY_PATH}/{secret}"
-        mounts.append({"name": volume["name"], "mountPath": path, "readOnly": True})
-    volumes: list[Volume] = [
-        {"name": "buildkit-socket", "emptyDir": {}},
-        {"name": "buildkit-client", "emptyDir": {}},
-        {"name": "buildkit-state", "emptyDir": {}},
-        *logins.values(),
-    ]
+
+
+def build_template(
+    plan: RunPlan, reference: RunReference, *, name: str = names.BUILD, secrets: Secrets = ()
+) -> Template:
+    head = plan.head
+    return image_template(
+        head.platform,
+        ["--plan", plan.digest, "--run", reference.run, "--task", inputs("index"), "--side", inputs("side")],
+        name=name,
+        workflow_uid=reference.workflow_uid,
+        parameters=[{"name": "index"}, {"name": "side", "value": "agent"}],
+        labels={names.TASK_LABEL: inputs("index")},
+        seconds=head.limits.build_seconds,
+        tries=head.max_retries + head.infra_retries,
+        secrets=secrets,
+    )
+
+
+def image_template(
+    platform: Platform,
+    arguments: list[str],
+    *,
+    name: str,
+    workflow_uid: str,
+    parameters: list[Parameter],
+    labels: Mapping[str, str],
+    seconds: int,
+    tries: int,
+    secrets: Secrets,
+) -> Template:
+    """A template that builds one image. `arguments` say which; `tries` is how many may follow the first."""
+    logins = _logins(platform)
+    mounted = _secrets(secrets)
+    mounts: list[VolumeMount] = list(CLIENT_MOUNTS)
+    for folder, volumes in ((names.REGISTRY_PATH, logins), (names.BUILD_SECRETS_PATH, mounted)):
+        for inside, volume in volumes.items():
+            mounts.append({"name": volume["name"], "mountPath": f"{folder}/{inside}", "readOnly": True})
     return {
-        "name": names.BUILD,
-        "inputs": {"parameters": [{"name": "index"}, {"name": "side", "value": "agent"}]},
-        "metadata": {"labels": {names.TASK_LABEL: inputs("index"), names.NET_LABEL: names.NET_BUILD}},
+        "name": name,
+        "inputs": {"parameters": parameters},
+        "metadata": {"labels": {**labels, names.NET_LABEL: names.NET_BUILD}},
         "serviceAccountName": names.BUILD_ACCOUNT,
-        "activeDeadlineSeconds": plan.head.limits.build_seconds,
-        "retryStrategy": retries(plan),
-        "volumes": volumes,
-        "container": runner(
-            plan,
-            "build",
-            reference,
-            arguments=["--task", inputs("index"), "--side", inputs("side"), "--try", "{{retries}}"],
+        "activeDeadlineSeconds": seconds,
+        "retryStrategy": retried(tries),
+        "volumes": [*VOLUMES, *logins.values(), *mounted.values()],
+        "container": container(
+            platform,
+            ["build", *arguments, "--try", "{{retries}}"],
+            workflow_uid=workflow_uid,
             mounts=mounts,
         ),
-        "podSpecPatch": to_yaml(
-            {
-                "$setElementOrder/initContainers": [
-                    {"name": name} for name in ("init", "buildctl-installer", "buildkitd")
-                ],
-                "initContainers": [_installer(plan), _daemon(plan)],
-            }
-        ),
+        "podSpecPatch": pod_patch(platform),
     }
 
 
-def daemon_config(platform: Platform) -> str:
-    """`buildkitd.toml`: which registries have no TLS, and what stands in for Docker Hub."""
-    tables = [f'[registry."{host}"]\nhttp = true\n' for host in dict.fromkeys(platform.insecure_registries)]
-    if platform.base_image_mirror:
-        tables.append(f'[registry."docker.io"]\nmirrors = ["{platform.base_image_mirror}"]\n')
-    return "".join(tables)
-
-
-def _logins(plan: RunPlan) -> dict[str, Volume]:
+def _logins(platform: Platform) -> dict[str, Volume]:
     """The Secrets with registry logins as volumes, by name: for pushing, and for base images.
 
     Optional, since the runner can say which one is missing and a pod that waits for it cannot.
     """
-    secrets = plan.head.platform.secrets
-    wanted = dict.fromkeys(name for name in (secrets.registry, *secrets.image_pull) if name)
+    wanted = dict.fromkeys(name for name in (platform.secrets.registry, *platform.secrets.image_pull) if name)
     item: KeyToPath = {"key": ".dockerconfigjson", "path": "config.json"}
     return {
         secret: {
@@ -156,39 +183,14 @@ def _logins(plan: RunPlan) -> dict[str, Volume]:
     }
 
 
-def _installer(plan: RunPlan) -> UserContainer:
-    return {
-        "name": "buildctl-installer",
-        "image": plan.head.platform.images.buildkit,
-        "command": ["cp", "/usr/bin/buildctl", f"{CLIENT_PATH}/buildctl"],
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-        "resources": _INSTALLER_RESOURCES,
-        "volumeMounts": [{"name": "buildkit-client", "mountPath": CLIENT_PATH}],
-    }
-
-
-def _daemon(plan: RunPlan) -> UserContainer:
-    return {
-        "name": "buildkitd",
-        "image": plan.head.platform.images.buildkit,
-        "restartPolicy": "Always",
-        "command": [
-            "sh",
-            "-c",
-            # The runner is no root and must reach the socket.
-            f'printf %s "${_CONFIG_ENV}" > {_CONFIG_PATH} && exec buildkitd --config {_CONFIG_PATH} '
-            f"--addr {ADDRESS} --group {RUNNER_UID}",
-        ],
-        "env": [{"name": _CONFIG_ENV, "value": daemon_config(plan.head.platform)}],
-        "securityContext": {"privileged": True},
-        "resources": _RESOURCES,
-        "startupProbe": {
-            "exec": {"command": ["buildctl", "--addr", ADDRESS, "debug", "workers"]},
-            "periodSeconds": 1,
-            "failureThreshold": 120,
-        },
-        "volumeMounts": [
-            {"name": "buildkit-socket", "mountPath": SOCKET_PATH},
-            {"name": "buildkit-state", "mountPath": "/var/lib/buildkit"},
-        ],
-    }
+def _secrets(secrets: Secrets) -> dict[str, Volume]:
+    """What a Dockerfile mounts as secrets, as volumes by id; optional as logins are."""
+    found: dict[str, Volume] = {}
+    for number, (identity, reference) in enumerate(secrets):
+        secret, _, key = reference.partition("/")
+        item: KeyToPath = {"key": key, "path": names.BUILD_SECRET_FILE}
+        found[identity] = {
+            "name": f"build-secret-{number}",
+            "secret": {"secretName": secret, "items": [item], "optional": True},
+        }
+    return found

@@ -11,10 +11,15 @@ from collections.abc import Callable, Iterable, Iterator
 from ipaddress import ip_address, ip_network
 
 from argo_harbor.errors import Finding, Refused, UsageError
+from argo_harbor.model.build_plan import BuildPlan
 from argo_harbor.model.plan import PlanHead, RunPlan
+from argo_harbor.model.platform import Platform
 from argo_harbor.planning.argo import argo_findings
 from argo_harbor.workflow import destinations
 from argo_harbor.workflow.text import ENV_NAME, LABEL_KEY, LABEL_VALUE, PLAIN, SECRET_REFERENCE
+
+Check = tuple[str, Callable[[], object]]
+"""A key of the platform file, and what raises ValueError when its value is none."""
 
 
 def check_plan(plan: RunPlan, *, host_variables: bool = False) -> None:
@@ -29,9 +34,16 @@ def check_plan(plan: RunPlan, *, host_variables: bool = False) -> None:
         *argo_findings(plan, host_variables=host_variables),
         *_grants(head),
         *_profile(head),
-        *_platform(head),
+        *_model_place(head),
+        *_platform(head.platform, head.denied),
     ]
     if findings:
+        raise Refused.of(findings, "setting")
+
+
+def check_builds(plan: BuildPlan) -> None:
+    """Raises Refused with every finding about the platform."""
+    if findings := list(_platform(plan.platform, plan.denied)):
         raise Refused.of(findings, "setting")
 
 
@@ -74,21 +86,27 @@ def _profile(head: PlanHead) -> Iterator[Finding]:
             )
 
 
-def _platform(head: PlanHead) -> Iterator[Finding]:
-    platform = head.platform
+def _model_place(head: PlanHead) -> Iterator[Finding]:
+    yield from _broken([("models", lambda: destinations.model(head))])
+
+
+def _platform(platform: Platform, denied: Iterable[str]) -> Iterator[Finding]:
     network = platform.network
-    checks: list[tuple[str, Callable[[], object]]] = [
+    checks: list[Check] = [
         ("store.endpoint", lambda: destinations.store(platform)),
         ("registry", lambda: destinations.registry(platform)),
         ("base_image_mirror", lambda: destinations.build_sources(platform)),
-        ("models", lambda: destinations.model(head)),
         ("network.api_server", lambda: destinations.api_servers(network)),
         ("network.resolvers", lambda: _each(ip_address, network.resolvers)),
         ("network.pod_cidrs", lambda: _each(_range, network.pod_cidrs)),
         ("network.service_cidrs", lambda: _each(_range, network.service_cidrs)),
         ("network.node_cidrs", lambda: _each(_range, network.node_cidrs)),
-        ("deny", lambda: _each(_range, head.denied)),
+        ("deny", lambda: _each(_range, denied)),
     ]
+    yield from _broken(checks)
+
+
+def _broken(checks: Iterable[Check]) -> Iterator[Finding]:
     for key, check in checks:
         try:
             check()

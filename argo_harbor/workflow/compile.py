@@ -13,7 +13,7 @@ from argo_harbor.errors import UsageError
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.workflow import assemble, names, network
 from argo_harbor.workflow.assemble import AnyWorkflow, Kind
-from argo_harbor.workflow.build import Build, build_entry, build_template, builds
+from argo_harbor.workflow.build import Build, build_entry, build_templates, builds, run_templates
 from argo_harbor.workflow.checks import check_plan
 from argo_harbor.workflow.entries import succeeded, trial_entry
 from argo_harbor.workflow.gate import gate_template
@@ -73,7 +73,8 @@ class _Compiler:
             key: build for key, build in builds(self._tasks).items() if key not in present
         }
         self._shapes = Shapes(plan, self._tasks)
-        self._fence = network.fence(plan, builds=any(task.built for task in self._tasks))
+        self._ground = network.Ground.of(plan)
+        self._fence = network.fence(self._ground, builds=any(task.built for task in self._tasks))
         self._graph = partial(
             Graph,
             self._builds,
@@ -109,7 +110,7 @@ class _Compiler:
             WATCH,
         ]
         templates += [
-            network.base_template(self._plan),
+            network.base_template(self._ground),
             watch_template(self._plan),
             shard_template(self._plan),
         ]
@@ -127,7 +128,7 @@ class _Compiler:
     def _work(self, tasks: Sequence[PlannedTask], reference: RunReference) -> list[Template]:
         """The templates that entries call, below the DAGs."""
         shaped = self._shapes.templates(tasks, reference)
-        build = [build_template(self._plan, reference)] if any(task.built for task in tasks) else []
+        build = build_templates(self._plan, reference, tasks, run_templates(self._tasks))
         return [*self._fence, *build, *shaped]
 
     def _weigher(self) -> Callable[[PlannedTask], int]:

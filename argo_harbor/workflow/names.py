@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from argo_harbor.model.build_plan import BuildPlan
     from argo_harbor.model.plan import RunPlan
 
 API_VERSION = "argoproj.io/v1alpha1"
@@ -36,6 +37,8 @@ ARTIFACT_KEY = "store"
 
 PLAN_LABEL = "argo-harbor/plan"
 """First 16 hex of the plan's digest; the whole one is an annotation of the same name."""
+BUILDS_LABEL = "argo-harbor/builds"
+"""The same of a workflow that only builds images; it has no plan of a run, and so is none."""
 USER_LABEL = "argo-harbor/user"
 """Hash of the name of who submitted the run; the name itself is an annotation of the same name."""
 TASKSET_ANNOTATION = "argo-harbor/taskset"
@@ -52,6 +55,8 @@ COMPLETED_LABEL = "workflows.argoproj.io/completed"
 NET_NONE = "none"
 NET_INTERNET = "internet"
 NET_BUILD = "build"
+BUILD_WITH_PREFIX = "build-with-secrets-"
+"""Before the number of a template of builds that mount secrets: one for each set of them."""
 NET_SYSTEM = "system"
 """Values of `NET_LABEL`: what the outer fence lets a pod reach besides DNS, API server and store."""
 
@@ -65,6 +70,9 @@ REGISTRY_PATH = "/etc/argo-harbor/registry"
 EGRESS_TOKEN_PATH = "/run/argo-harbor/egress"
 """File `token`, made anew in each pod; mounted by the runner and the egress container, never by the
 sandbox."""
+BUILD_SECRETS_PATH = "/etc/argo-harbor/build-secrets"
+BUILD_SECRET_FILE = "value"
+"""Files `<id>/value` of the secrets that a Dockerfile mounts; in the pods of such builds only."""
 WORK_PATH = "/trial"
 """The runner's own scratch space, its home and its working directory."""
 ARTIFACT_PATH = f"{WORK_PATH}/artifact"
@@ -80,10 +88,15 @@ EXECD_TOKEN_ENV = "ARGO_HARBOR_EXECD_TOKEN"
 GRANT_ENV_PREFIX = "ARGO_HARBOR_GRANT_"
 """Before the name of a granted variable, so that no grant changes how the runner itself starts."""
 
+SERVICE_PREFIX = "service-"
+"""Before the name of a service: its container in the pod, and the side of its image."""
+
 MAIN = "main"
 MERGE = "merge"
 GATE = "gate"
 BUILD = "build"
+BUILD_WITH_PREFIX = "build-with-secrets-"
+"""Before the number of a template of builds that mount secrets: one for each set of them."""
 SHARD = "shard"
 WATCH = "watch"
 NETWORK_BASE = "network-base"
@@ -120,3 +133,12 @@ def token_secret(account: str) -> str:
 
 def plan_label(plan: RunPlan) -> str:
     return plan.digest[:16]
+
+
+def builds_label(plan: BuildPlan) -> str:
+    return plan.content_digest()[:16]
+
+
+def is_build(template: str) -> bool:
+    """Whether a template, by its name, builds an image."""
+    return template == BUILD or template.startswith(BUILD_WITH_PREFIX)

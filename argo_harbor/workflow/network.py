@@ -8,8 +8,10 @@ each phase is decided inside the pod; the fence is what is left if that fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Self
 
+from argo_harbor.model.build_plan import BuildPlan
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import destinations, names
@@ -19,15 +21,43 @@ from argo_harbor.workflow.objects import Template
 _WORKFLOW = "{{workflow.name}}"
 
 
-def base_template(plan: RunPlan) -> Template:
+class Ground(NamedTuple):
+    """What a fence is made of."""
+
+    platform: Platform
+    denied: tuple[str, ...]
+    """Ranges that no pod reaches, besides the cluster's own."""
+    labels: Mapping[str, str]
+    """Of the policies."""
+    model: destinations.Place | None = None
+    """The model that the run's agent calls."""
+
+    @classmethod
+    def of(cls, plan: RunPlan) -> Self:
+        head = plan.head
+        labels = {names.PLAN_LABEL: names.plan_label(plan)}
+        return cls(head.platform, head.denied, labels, destinations.model(head))
+
+    @classmethod
+    def of_builds(cls, plan: BuildPlan) -> Self:
+        return cls(plan.platform, plan.denied, {names.BUILDS_LABEL: names.builds_label(plan)})
+
+    @property
+    def closed(self) -> tuple[str, ...]:
+        """Ranges that count as no public address: the denied ones and the cluster's own."""
+        network = self.platform.network
+        return (*self.denied, *network.pod_cidrs, *network.service_cidrs, *network.node_cidrs)
+
+
+def base_template(ground: Ground) -> Template:
     return _template(
-        plan,
+        ground,
         names.NETWORK_BASE,
         {
             "podSelector": {"matchLabels": {names.WORKFLOW_LABEL: _WORKFLOW}},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [],
-            "egress": base_egress(plan.head.platform, closed_ranges(plan)),
+            "egress": base_egress(ground.platform, ground.closed),
         },
     )
 
@@ -41,38 +71,38 @@ def base_egress(platform: Platform, closed: Iterable[str]) -> list[destinations.
     ]
 
 
-def fence(plan: RunPlan, *, builds: bool) -> list[Template]:
-    """All templates of a run, or of a part, that builds images or does not."""
-    inner = _build_rules(plan.head.platform) if builds else []
-    return [base_template(plan), internet_template(plan), *([build_template(plan)] if inner else [])]
+def fence(ground: Ground, *, builds: bool) -> list[Template]:
+    """All templates of a workflow that builds images or does not."""
+    inner = _build_rules(ground.platform) if builds else []
+    return [base_template(ground), internet_template(ground), *([build_template(ground)] if inner else [])]
 
 
-def internet_template(plan: RunPlan) -> Template:
+def internet_template(ground: Ground) -> Template:
     """Builds stand among the pods that get out: they fetch base images and packages."""
-    platform, model = plan.head.platform, destinations.model(plan.head)
+    model = ground.model
     return _template(
-        plan,
+        ground,
         names.NETWORK_INTERNET,
         {
             "podSelector": _labelled(names.NET_INTERNET, names.NET_BUILD),
             "policyTypes": ["Egress"],
             "egress": [
-                {"to": destinations.everywhere_but(closed_ranges(plan))},
-                *(destinations.inner_rules(model, platform) if model else ()),
+                {"to": destinations.everywhere_but(ground.closed)},
+                *(destinations.inner_rules(model, ground.platform) if model else ()),
             ],
         },
     )
 
 
-def build_template(plan: RunPlan) -> Template:
+def build_template(ground: Ground) -> Template:
     """Registries that are no public addresses: builds read from them and push to one."""
     return _template(
-        plan,
+        ground,
         names.NETWORK_BUILD,
         {
             "podSelector": _labelled(names.NET_BUILD),
             "policyTypes": ["Egress"],
-            "egress": _build_rules(plan.head.platform),
+            "egress": _build_rules(ground.platform),
         },
     )
 
@@ -89,20 +119,14 @@ def _labelled(*networks: str) -> dict[str, object]:
     }
 
 
-def closed_ranges(plan: RunPlan) -> tuple[str, ...]:
-    """Ranges that count as no public address: the denied ones and the cluster's own."""
-    network = plan.head.platform.network
-    return (*plan.head.denied, *network.pod_cidrs, *network.service_cidrs, *network.node_cidrs)
-
-
-def _template(plan: RunPlan, name: str, spec: dict[str, object]) -> Template:
+def _template(ground: Ground, name: str, spec: dict[str, object]) -> Template:
     manifest = to_yaml(
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
             "metadata": {
                 "name": f"{_WORKFLOW}-{name.removeprefix('network-')}",
-                "labels": {names.PLAN_LABEL: names.plan_label(plan)},
+                "labels": dict(ground.labels),
             },
             "spec": spec,
         }

@@ -72,6 +72,7 @@ class WorkflowSpec(TypedDict, total=False):
     shutdown: str
     suspend: bool
     templateDefaults: Template
+    synchronization: Synchronization
     templates: list[Template]
     tolerations: list[Toleration]
     ttlStrategy: TTLStrategy
@@ -166,6 +167,7 @@ class Template(TypedDict, total=False):
     sidecars: list[UserContainer]
     timeout: str
     tolerations: list[Toleration]
+    synchronization: Synchronization
     volumes: list[Volume]
 
 
@@ -427,3 +429,18 @@ class KeyToPath(TypedDict, total=False):
     key: str
     mode: int
     path: str
+
+
+class HostAlias(TypedDict, total=False):
+    hostnames: list[str]
+    ip: str
+
+
+class Synchronization(TypedDict, total=False):
+    mutexes: list[Mutex]
+
+
+class Mutex(TypedDict, total=False):
+    database: bool
+    name: str
+    namespace: str

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from argo_harbor.model.plan import RunPlan
+from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import names
 from argo_harbor.workflow.emit import to_yaml
 from argo_harbor.workflow.objects import (
@@ -67,16 +68,34 @@ def runner(
     mounts: Iterable[VolumeMount] = (),
 ) -> Container:
     """The container `main` that runs `python -m argo_harbor.runner <verb>` for this plan."""
+    return container(
+        plan.head.platform,
+        [verb, "--plan", plan.digest, "--run", reference.run, *arguments],
+        workflow_uid=reference.workflow_uid,
+        env=env,
+        mounts=mounts,
+    )
+
+
+def container(
+    platform: Platform,
+    arguments: list[str],
+    *,
+    workflow_uid: str,
+    env: Iterable[EnvVar] = (),
+    mounts: Iterable[VolumeMount] = (),
+) -> Container:
+    """The container `main` that runs `python -m argo_harbor.runner` with these arguments."""
     return {
-        "image": plan.head.platform.images.runner,
+        "image": platform.images.runner,
         # Without a command Argo would have to ask the image's registry for it.
         "command": ["python", "-m", "argo_harbor.runner"],
-        "args": [verb, "--plan", plan.digest, "--run", reference.run, *arguments],
+        "args": arguments,
         "env": [
             _from_pod(names.POD_UID_ENV, "metadata.uid"),
             _from_pod(names.NODE_ENV, "spec.nodeName"),
             _from_pod(names.NAMESPACE_ENV, "metadata.namespace"),
-            {"name": names.WORKFLOW_UID_ENV, "value": reference.workflow_uid},
+            {"name": names.WORKFLOW_UID_ENV, "value": workflow_uid},
             {"name": "HOME", "value": names.WORK_PATH},
             {"name": "TMPDIR", "value": names.WORK_PATH},
             *env,
@@ -104,22 +123,23 @@ def unprivileged() -> SecurityContext:
     }
 
 
-def shared_volumes(plan: RunPlan) -> list[Volume]:
+def shared_volumes(platform: Platform) -> list[Volume]:
     """Volumes of the whole workflow: Argo adds to a pod only those that its containers mount."""
     return [
         {"name": "platform", "configMap": {"name": names.PLATFORM_CONFIGMAP}},
-        {"name": "store", "secret": {"secretName": plan.head.platform.store.secret}},
+        {"name": "store", "secret": {"secretName": platform.store.secret}},
         # Argo's executor reads output artifacts from volumes even after `main` was killed.
         {"name": "work", "emptyDir": {}},
     ]
 
 
 def retries(plan: RunPlan) -> RetryStrategy:
-    return {
-        "limit": str(plan.head.max_retries + plan.head.infra_retries),
-        "retryPolicy": "Always",
-        "expression": RETRY_EXPRESSION,
-    }
+    return retried(plan.head.max_retries + plan.head.infra_retries)
+
+
+def retried(limit: int) -> RetryStrategy:
+    """So many more tries, each when the one before asked for it or was lost."""
+    return {"limit": str(limit), "retryPolicy": "Always", "expression": RETRY_EXPRESSION}
 
 
 def millicores(cpus: float) -> str:

@@ -15,7 +15,7 @@ import pytest
 from argo_harbor.model.platform import Platform
 from argo_harbor.registry.client import Registries
 from argo_harbor.registry.reference import parse_image
-from argo_harbor.workflow.build import daemon_config
+from argo_harbor.workflow.buildkit import daemon_config
 from tests.cluster.programs import BUILDCTL, BUILDKITD, REGISTRY
 from tests.support import gotools
 from tests.support.image_builds import make_build

@@ -72,6 +72,9 @@ EMITTED = (
     "ConfigMapVolumeSource",
     "SecretVolumeSource",
     "KeyToPath",
+    "HostAlias",
+    "Synchronization",
+    "Mutex",
 )
 """Models by hera's name. A field of a type that is not listed is left out, so that nothing can be written
 into it."""

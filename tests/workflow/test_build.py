@@ -11,8 +11,10 @@ import yaml
 from argo_harbor.errors import Refused
 from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import names, network
-from argo_harbor.workflow.build import build_template, daemon_config
+from argo_harbor.workflow.build import build_template
+from argo_harbor.workflow.buildkit import daemon_config
 from argo_harbor.workflow.checks import check_plan
+from argo_harbor.workflow.compile import compile_workflow
 from argo_harbor.workflow.pods import WHOLE
 from tests.support.plans import built, run_plan, task_plan
 
@@ -72,7 +74,9 @@ def test_each_secret_is_a_folder_of_the_runner_and_may_be_missing() -> None:
 def test_the_fence_lets_builds_reach_a_mirror_inside_the_cluster() -> None:
     platform = Platform(base_image_mirror="10.1.2.3:5000", insecure_registries=("10.1.2.3:5000", "10.1.2.4"))
     plan = run_plan([task_plan(0, image=built("a"))], platform=platform)
-    rules = yaml.safe_load(network.build_template(plan)["resource"]["manifest"])["spec"]["egress"]
+    rules = yaml.safe_load(network.build_template(network.Ground.of(plan))["resource"]["manifest"])["spec"][
+        "egress"
+    ]
     inner = [
         (rule["to"][0]["ipBlock"]["cidr"], rule["ports"][0]["port"]) for rule in rules if "ports" in rule
     ]
@@ -82,3 +86,25 @@ def test_the_fence_lets_builds_reach_a_mirror_inside_the_cluster() -> None:
 def test_a_mirror_that_names_no_host_is_refused() -> None:
     with pytest.raises(Refused, match="base_image_mirror"):
         check_plan(run_plan([task_plan(0)], platform=Platform(base_image_mirror="-/hub")))
+
+
+TOKEN = (("token", "builds/token"),)
+
+
+def test_builds_of_a_run_that_mount_secrets_have_a_template_of_their_own() -> None:
+    with_secret = built("b").model_copy(update={"secrets": TOKEN})
+    parts = [task_plan(0, image=built("a")), task_plan(1, image=with_secret), task_plan(2, image=with_secret)]
+    [workflow] = compile_workflow(run_plan(parts))
+    templates = {each["name"]: each for each in workflow["spec"]["templates"]}
+    called = [each["template"] for each in templates["main"]["dag"]["tasks"]]
+    assert [name for name in called if names.is_build(name)] == ["build", "build-with-secrets-0"]
+    assert "build-secret-0" in str(templates["build-with-secrets-0"]["container"])
+    assert "build-secret-0" not in str(templates["build"]) + str(templates["main"])
+
+
+def test_a_run_has_no_more_build_templates_than_it_calls() -> None:
+    with_secret = built("b").model_copy(update={"secrets": TOKEN})
+    parts = [task_plan(0, image=built("a")), task_plan(1, image=with_secret)]
+    [workflow] = compile_workflow(run_plan(parts), present=[built("a").key])
+    found = [each["name"] for each in workflow["spec"]["templates"] if names.is_build(each["name"])]
+    assert found == ["build-with-secrets-0"]

@@ -10,7 +10,7 @@ from argo_harbor.model.plan import AgentPlan, ModelPlan, RunPlan
 from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import destinations
 from argo_harbor.workflow.destinations import Place
-from argo_harbor.workflow.network import base_template, build_template, fence, internet_template
+from argo_harbor.workflow.network import Ground, base_template, build_template, fence, internet_template
 from tests.support.kubernetes_models import kept
 from tests.support.plans import run_plan, task_plan
 from tests.workflow.test_goldens import three
@@ -34,7 +34,7 @@ def rule_for(spec: Object, cidr: str) -> list[Object]:
 @pytest.mark.parametrize("make", [base_template, internet_template, build_template])
 @pytest.mark.parametrize("plan", [three(), plan_with()], ids=["site", "built-in"])
 def test_policies_are_objects_of_kubernetes(make: Any, plan: RunPlan) -> None:
-    template = make(plan)
+    template = make(Ground.of(plan))
     document = policy(template)
     assert kept("V1NetworkPolicy", document) == document
     assert template["resource"]["action"] == "apply"
@@ -43,7 +43,7 @@ def test_policies_are_objects_of_kubernetes(make: Any, plan: RunPlan) -> None:
 
 
 def test_the_base_closes_the_run_but_for_what_pods_need() -> None:
-    spec = policy(base_template(three()))["spec"]
+    spec = policy(base_template(Ground.of(three())))["spec"]
     assert spec["podSelector"] == {"matchLabels": {"workflows.argoproj.io/workflow": "{{workflow.name}}"}}
     assert spec["policyTypes"] == ["Ingress", "Egress"]
     assert spec["ingress"] == []
@@ -60,7 +60,7 @@ def test_the_base_closes_the_run_but_for_what_pods_need() -> None:
 
 
 def test_the_internet_is_everything_but_denied_and_inner_ranges() -> None:
-    spec = policy(internet_template(three()))["spec"]
+    spec = policy(internet_template(Ground.of(three())))["spec"]
     assert spec["policyTypes"] == ["Egress"]
     assert spec["podSelector"]["matchExpressions"] == [
         {"key": "argo-harbor/net", "operator": "In", "values": ["internet", "build"]}
@@ -76,7 +76,7 @@ def test_the_internet_is_everything_but_denied_and_inner_ranges() -> None:
 
 
 def test_a_public_store_opens_its_port() -> None:
-    spec = policy(base_template(plan_with(store={"endpoint": "https://s3.example.com"})))["spec"]
+    spec = policy(base_template(Ground.of(plan_with(store={"endpoint": "https://s3.example.com"}))))["spec"]
     [rule] = [rule for rule in spec["egress"] if "0.0.0.0/0" in json.dumps(rule)]
     assert rule["ports"] == [{"protocol": "TCP", "port": 443}]
     assert "10.0.0.0/8" in rule["to"][0]["ipBlock"]["except"]
@@ -86,8 +86,8 @@ def test_a_registry_inside_the_cluster_opens_to_builds_alone() -> None:
     plan = three()
     registry = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "tools"}}}
     for make in (base_template, internet_template):
-        assert "tools" not in json.dumps(policy(make(plan)))
-    spec = policy(build_template(plan))["spec"]
+        assert "tools" not in json.dumps(policy(make(Ground.of(plan))))
+    spec = policy(build_template(Ground.of(plan)))["spec"]
     assert {"to": [registry]} in spec["egress"]
     assert spec["policyTypes"] == ["Egress"]
     assert spec["podSelector"]["matchExpressions"] == [
@@ -104,11 +104,13 @@ def test_a_registry_inside_the_cluster_opens_to_builds_alone() -> None:
     ],
 )
 def test_a_run_has_no_more_policies_than_it_needs(registry: str, builds: bool, steps: list[str]) -> None:
-    assert [template["name"] for template in fence(plan_with(registry=registry), builds=builds)] == steps
+    assert [
+        template["name"] for template in fence(Ground.of(plan_with(registry=registry)), builds=builds)
+    ] == steps
 
 
 def test_a_store_by_address() -> None:
-    spec = policy(base_template(plan_with(store={"endpoint": "http://[fd00::7]:9000"})))["spec"]
+    spec = policy(base_template(Ground.of(plan_with(store={"endpoint": "http://[fd00::7]:9000"}))))["spec"]
     [rule] = rule_for(spec, "fd00::7/128")
     assert rule["ports"] == [{"protocol": "TCP", "port": 9000}]
 
