@@ -94,25 +94,27 @@ def _splits(text: str) -> Iterator[_Parts]:
         if place[0] == "@":
             yield _Parts(base, rest, ())
         else:
-            yield _Parts(base.rstrip("/"), "", tuple(rest.strip("/").split("/")) if rest.strip("/") else ())
-    yield _Parts(text.rstrip("/"), "", ())
+            yield _Parts(base, "", tuple(rest.strip("/").split("/")) if rest.strip("/") else ())
+    yield _Parts(text, "", ())
 
 
 def _split(text: str, is_repository: Callable[[str], bool]) -> _Parts | None:
     """The first way that leaves a repository on the left."""
-    return next((parts for parts in _splits(text) if is_repository(parts.base)), None)
+    for parts in _splits(text):
+        if is_repository(parts.base):
+            return parts._replace(base=parts.base.rstrip("/") or "/")
+    return None
 
 
 def _split_remote(path: str) -> _Parts:
     """Of a path on a server. `@` after a slash begins a scoped name; a ref may hold both `@` and slashes."""
     ways = [parts for parts in _splits(path) if parts.base.strip("/")]
     trees = [parts for parts in ways if parts.trail]
-    refs = [parts for parts in ways if parts.ref and not parts.base.endswith("/")]
-    chosen = (trees or refs or [_Parts(path.rstrip("/@"), "", ())])[0]
-    if chosen.trail or not chosen.ref:
-        return chosen
+    refs = [parts for parts in ways if parts.ref and not (parts.base.endswith("/") and "/" in parts.ref)]
+    neither = [parts for parts in ways if not parts.trail and not parts.ref]
+    chosen = (trees or refs or neither or [_Parts("", "", ())])[0]
     _check_ref(chosen.ref)
-    return chosen
+    return chosen._replace(base=chosen.base.rstrip("/"))
 
 
 def _of_url(scheme: str, rest: str) -> GitAddress:

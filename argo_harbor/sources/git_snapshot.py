@@ -20,6 +20,8 @@ from argo_harbor.sources.tree import CONFIG
 
 _REMOTE = "argo-harbor-source"
 _FILTER = "--filter=blob:none"
+_WHOLE = "--no-filter"
+"""Said expressly, since git keeps the filter of an earlier attempt."""
 _DEPTH = "--depth=1"
 _QUIET = ("--progress", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--stdin")
 _EVERYTHING = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
@@ -34,7 +36,7 @@ class Snapshot:
         self._settings = [f"remote.{_REMOTE}.url={address.url}"]
         if address.local:
             self._settings.append(f"remote.{_REMOTE}.uploadpack={UPLOAD_PACK}")
-        self._filtered = True
+        self._filter = _FILTER
 
     def fetch(self, wanted: Wanted) -> str:
         """Fetch the commit, without content, and return its full id.
@@ -90,8 +92,7 @@ class Snapshot:
         missing = [identity for identity in ids if identity not in sizes]
         if missing:
             try:
-                options = (*_QUIET, _FILTER) if self._filtered else _QUIET
-                self._git.fetch(*options, _REMOTE, settings=self._settings, wants=missing)
+                self._git.fetch(*_QUIET, self._filter, _REMOTE, settings=self._settings, wants=missing)
             except GitFailed as failed:
                 raise explain(failed, self._address) from failed
             sizes |= self._sizes(missing)
@@ -113,13 +114,13 @@ class Snapshot:
 
     def _fetch_commit(self, wanted: str) -> None:
         """Raises GitFailed."""
-        filtered, depth, wants = [_FILTER], [_DEPTH], [wanted]
+        kind, depth, wants = _FILTER, [_DEPTH], [wanted]
         while True:
             try:
-                self._git.fetch(*_QUIET, *filtered, *depth, _REMOTE, settings=self._settings, wants=wants)
+                self._git.fetch(*_QUIET, kind, *depth, _REMOTE, settings=self._settings, wants=wants)
             except GitFailed as failed:
-                if filtered and failed.says("filter"):
-                    filtered = []
+                if kind == _FILTER and failed.says("filter"):
+                    kind = _WHOLE
                 elif depth and failed.says("does not support shallow"):
                     depth = []
                 elif wants == [wanted] and failed.says("unadvertised object"):
@@ -130,7 +131,7 @@ class Snapshot:
                 else:
                     raise
             else:
-                self._filtered = bool(filtered)
+                self._filter = kind
                 return
 
     def _sizes(self, ids: Iterable[str]) -> dict[str, int]:

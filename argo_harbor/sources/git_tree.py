@@ -160,14 +160,15 @@ def _clashes(entries: list[Entry]) -> list[Finding]:
     """Names that stand twice, or as file and as folder: only a forged tree has them."""
     counts = Counter(entry.path for entry in entries)
     findings = [_malformed(_shown(path), "stands there twice") for path, count in counts.items() if count > 1]
-    for path in counts:
-        above = path
-        while b"/" in above:
-            above = above.rpartition(b"/")[0]
-            if above in counts:
-                findings.append(_malformed(_shown(above), "is both file and folder"))
-                break
-    return findings
+    both = {above for path in counts for above in _above(path) if above in counts}
+    return findings + [_malformed(_shown(path), "is both file and folder") for path in sorted(both)]
+
+
+def _above(path: bytes) -> Iterator[bytes]:
+    """The folders that hold a path."""
+    while b"/" in path:
+        path = path.rpartition(b"/")[0]
+        yield path
 
 
 def _too_many(choice: Choice) -> list[Finding]:
