@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,9 @@ from argo_harbor.sources.images import ImageReader, Images
 from argo_harbor.sources.keys import Key, nearest_key
 from argo_harbor.sources.toml import MAX_BYTES
 from argo_harbor.sources.tree import CONFIG, Tree, read_tree
+
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EINVAL})
+"""Also what is no longer a regular file."""
 
 
 @dataclass(slots=True)
@@ -73,7 +77,12 @@ def read_member(path: str, *, folder: str, prefix: str, unpacked: bool = False) 
     try:
         _read(member, read_tree(member.root, unpacked=unpacked))
     except OSError as error:
-        member.find(unreadable(error, member.root))
+        finding = unreadable(error, member.root)
+        if error.errno in _GONE:
+            # The walk has just met it, so somebody works on the task.
+            hint = "repeat the command when nobody works on the task any more"
+            finding = replace(finding, code="source_changed", hint=hint)
+        member.find(finding)
     return member
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -18,6 +19,8 @@ from argo_harbor.store.keys import check_key
 
 _UNFINISHED = ".unfinished"
 """Folder of writes that are under way. No object lies in it: names that others chose are objects' alone."""
+_STALE_SECONDS = 24 * 3600
+"""Since the last byte of a write after which whoever began it must have been killed."""
 
 
 class DirectoryStore:
@@ -26,6 +29,7 @@ class DirectoryStore:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._prefix = os.path.join(root, "")
+        self._swept = False
 
     @property
     def name(self) -> str:
@@ -117,6 +121,9 @@ class DirectoryStore:
     def _unfinished(self) -> str:
         folder = self._prefix + _UNFINISHED
         os.makedirs(folder, exist_ok=True)
+        if not self._swept:
+            self._swept = True
+            _sweep(folder)
         return folder
 
     def _link(self, origin: str, destination: str) -> None:
@@ -190,3 +197,14 @@ class DirectoryStore:
 
     def clock(self) -> float:
         return time.time()
+
+
+def _sweep(folder: str) -> None:
+    """Remove what killed programs left of their writes."""
+    oldest = time.time() - _STALE_SECONDS
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            # Somebody else may sweep or finish at the same time, or it is another user's: only space is lost.
+            with contextlib.suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                    os.unlink(entry.path)

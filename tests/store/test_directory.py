@@ -136,3 +136,13 @@ def test_a_store_that_cannot_be_read_says_so(tmp_path: Path) -> None:
         with pytest.raises(PlatformError, match="cannot read") as found:
             read()
         assert found.value.code == "store_unreadable"
+
+
+def test_old_rests_of_killed_writes_are_removed_and_young_ones_are_not(store: DirectoryStore) -> None:
+    folder = store.root / ".unfinished"
+    folder.mkdir(parents=True)
+    (folder / "old").write_bytes(b"x")
+    (folder / "young").write_bytes(b"x")
+    os.utime(folder / "old", (1, 1))
+    store.put("k", b"1")
+    assert os.listdir(folder) == ["young"]
