@@ -14,8 +14,8 @@ from argo_harbor.sources.hub_client import HubClient
 from argo_harbor.sources.member import Member
 from argo_harbor.sources.source import program_folder
 
-_AT_A_TIME = 8
-_SAY_EVERY = 5.0
+AT_A_TIME = 8
+SAY_EVERY = 5.0
 """Seconds between two lines of progress."""
 
 
@@ -26,7 +26,7 @@ class HubTasks:
         self._hub = hub
         self._cache = cache
         self._say = say
-        self._slots = asyncio.Semaphore(_AT_A_TIME)
+        self._slots = asyncio.Semaphore(AT_A_TIME)
         self._members: dict[str, Member] = {}
         self._problems: list[HarborError] = []
         self._done = 0
@@ -41,16 +41,19 @@ class HubTasks:
         missing = await asyncio.to_thread(self._look, wanted)
         if missing:
             self._say(self._plan(missing, len(wanted)))
+            await self._fetch_all(missing)
+        if self._problems:
+            raise self._joined(len(missing))
+        return [self._members[task.name] for task in wanted]
+
+    async def _fetch_all(self, missing: Sequence[TasksetMember]) -> None:
         folder = program_folder("hub")
         said = time.monotonic()
         for step in asyncio.as_completed([self._fetch(task, folder) for task in missing]):
             await step
-            if time.monotonic() - said > _SAY_EVERY:
+            if time.monotonic() - said > SAY_EVERY:
                 said = time.monotonic()
                 self._say(f"{self._done} of {len(missing)} tasks are here")
-        if self._problems:
-            raise self._joined(len(missing))
-        return [self._members[task.name] for task in wanted]
 
     def _plan(self, missing: Sequence[TasksetMember], wanted: int) -> str:
         text = f"Fetching {len(missing)} of {wanted} tasks"

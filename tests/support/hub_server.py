@@ -194,7 +194,7 @@ class Hub:
                 return rows[int(query["offset"]) :][: int(query["limit"])]
             case "dataset_version_file":
                 return [row for version in of_number for row in version.files]
-            case "task_version_download":
+            case "task_version_download" | "task_version":
                 return []
             case "package":
                 return self._packages(query)
