@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from argo_harbor.errors import PlatformError, UsageError
 from argo_harbor.model.base import sha256_hex
+from argo_harbor.model.build_plan import BuildPlan
 from argo_harbor.model.plan import PLAN_SCHEMA, PlanHead, TaskPlan
 from argo_harbor.model.record import TrialStarted
 from argo_harbor.store import layout
@@ -81,6 +82,21 @@ def read_part(head: PlanHead, plan_digest: str, index: int, store: Store) -> Tas
         return TaskPlan.from_json(data)
     except ValidationError as error:
         raise _unreadable(f"{key} is no task-1 document") from error
+
+
+def read_builds(digest: str, store: Store) -> BuildPlan:
+    """A plan of builds only. Raises PlatformError `plan_unreadable` as `read_head` does."""
+    key = layout.build_plan(digest)
+    try:
+        data = store.get(key)
+    except KeyNotFound as error:
+        raise _unreadable(f"{key} is not in {store.name}") from error
+    if sha256_hex(data) != digest:
+        raise _unreadable(f"{key} is not what its digest says")
+    try:
+        return BuildPlan.from_json(data)
+    except ValidationError as error:
+        raise _unreadable(f"{key} is no builds-1 document") from error
 
 
 def _unreadable(message: str) -> PlatformError:

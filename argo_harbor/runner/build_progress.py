@@ -10,13 +10,14 @@ import base64
 import binascii
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 TAIL_LINES = 40
 """Of a step's output: what a record shows of a failing one."""
 _MAX_LINE = 2000
+_MAX_PARTIAL = 1 << 16
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|.)")
 _BASE = re.compile(r"(?:\[.*\] )?FROM (?P<name>[^\s@]+)@(?P<digest>sha256:[0-9a-f]{64})")
 
@@ -37,9 +38,10 @@ class Step:
 
 
 class Progress:
-    """Follows one build."""
+    """Follows one build. `redact` takes out of texts what must not be shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, redact: Callable[[str], str] = str) -> None:
+        self._redact = redact
         self._steps: dict[str, Step] = {}
         self.bases: dict[str, str] = {}
         """Digests of base images by name."""
@@ -60,7 +62,7 @@ class Progress:
         step = self._step(vertex)
         name, started = str(vertex.get("name") or ""), str(vertex.get("started") or "")
         if name and not step.name:
-            step.name = _clean(name)
+            step.name = self._cleaned(name)
             if found := _BASE.fullmatch(step.name):
                 self.bases[found["name"]] = found["digest"]
         if started and not step.started:
@@ -74,7 +76,7 @@ class Progress:
             step.partial = ""
         step.completed = completed
         step.cached = bool(vertex.get("cached"))
-        step.error = _clean(str(vertex.get("error") or ""))
+        step.error = self._cleaned(str(vertex.get("error") or ""))
         if step.error:
             yield _line(completed, step, f"ERROR: {step.error}")
         elif step.cached:
@@ -88,8 +90,9 @@ class Progress:
             text = base64.b64decode(str(log.get("data") or "")).decode(errors="replace")
         except binascii.Error:
             return
-        *whole, step.partial = (step.partial + text).split("\n")
-        step.partial = step.partial[-_MAX_LINE:]
+        # Values are looked for before anything is cut off, or half of one would stay.
+        *whole, step.partial = self._redact(step.partial + text).split("\n")
+        step.partial = step.partial[-_MAX_PARTIAL:]
         for line in whole:
             yield from self._add(step, str(log.get("timestamp") or ""), line)
 
@@ -98,6 +101,9 @@ class Progress:
         shown = _clean(line.rstrip("\r").rpartition("\r")[2])
         step.tail.append(shown)
         yield _line(at, step, shown)
+
+    def _cleaned(self, text: str) -> str:
+        return _clean(self._redact(text))
 
     def _step(self, about: Mapping[str, object]) -> Step:
         digest = str(about.get("digest") or about.get("vertex") or "")

@@ -9,10 +9,12 @@ import selectors
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
+from argo_harbor.planning.images import DOCKERFILE
 from argo_harbor.workflow.buildkit import ADDRESS, CLIENT_PATH
 
 PROGRAM = f"{CLIENT_PATH}/buildctl"
@@ -38,6 +40,7 @@ class BuildRequest(NamedTuple):
     """What to build."""
 
     context: Path
+    dockerfile: Path
     reference: str
     """The image to push."""
     cache: str
@@ -50,6 +53,12 @@ class BuildRequest(NamedTuple):
     """Whether the Dockerfile asks for a frontend image that is more than the one built into the daemon."""
     metadata: Path
     """File that the client writes its results to."""
+    target: str = ""
+    """Build stage to stop at; empty for the last."""
+    arguments: Iterable[tuple[str, str]] = ()
+    """Values of build arguments by name."""
+    secrets: Mapping[str, Path] = MappingProxyType({})
+    """Files with the values of secrets by id."""
 
 
 def command(build: BuildRequest, *, program: str = PROGRAM, address: str = ADDRESS) -> list[str]:
@@ -58,13 +67,21 @@ def command(build: BuildRequest, *, program: str = PROGRAM, address: str = ADDRE
     arguments = [
         *(program, "--addr", address, "build", "--progress", "rawjson"),
         *("--frontend", "dockerfile.v0", "--opt", "platform=linux/amd64"),
-        *("--local", f"context={build.context}", "--local", f"dockerfile={build.context}"),
+        *("--local", f"context={build.context}", "--local", f"dockerfile={build.dockerfile.parent}"),
         *("--output", f"type=image,name={build.reference},push=true{insecure}"),
         *("--metadata-file", str(build.metadata)),
         "--export-cache",
         f"type=registry,ref={build.cache},mode=max,image-manifest=true,oci-mediatypes=true,ignore-error=true"
         + insecure,
     ]
+    if build.dockerfile.name != DOCKERFILE:
+        arguments += ["--opt", f"filename={build.dockerfile.name}"]
+    if build.target:
+        arguments += ["--opt", f"target={build.target}"]
+    for name, value in build.arguments:
+        arguments += ["--opt", f"build-arg:{name}={value}"]
+    for identity, file in build.secrets.items():
+        arguments += ["--secret", f"id={identity},src={file}"]
     if build.use_cache:
         arguments += ["--import-cache", f"type=registry,ref={build.cache}{insecure}"]
     if not build.own_frontend:

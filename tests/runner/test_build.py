@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from argo_harbor.errors import PlatformError
-from argo_harbor.runner.build import Arguments, ImageBuild, parse
+from argo_harbor.model.base import sha256_hex
+from argo_harbor.model.build import BuildInputs
+from argo_harbor.model.build_plan import BuildPlan, PlannedImage
+from argo_harbor.model.plan import ImagePlan
+from argo_harbor.runner.build import Arguments, open_build, parse
+from argo_harbor.runner.build_context import find_dockerfile, wants_frontend
+from argo_harbor.runner.build_image import ImageBuild
 from argo_harbor.runner.exits import EXIT_AGAIN, Again
 from argo_harbor.store import layout
 from tests.runner.test_build_failure import RECORDINGS
@@ -56,8 +63,8 @@ class World(Built):
         return (self.root / "called").read_text()
 
 
-def make_world(root: Path, registry: Registry, address: str, **platform: Any) -> World:
-    made = make_build(root, address, **platform)
+def make_world(root: Path, registry: Registry, address: str, **settings: Any) -> World:
+    made = make_build(root, address, **settings)
     return World(made.root, made.plan, made.store, registry=registry)
 
 
@@ -228,23 +235,19 @@ def test_an_archive_that_is_gone_or_broken(world: World) -> None:
     assert error.value.code == "plan_unreadable"
 
 
-def test_an_archive_without_the_dockerfile(world: World, tmp_path: Path) -> None:
-    build = ImageBuild.open(
-        Arguments(world.plan.digest, RUN, 0, "agent", 0),
-        make_pod(tmp_path),
-        world.interrupt,
-        secrets=tmp_path,
-    )
-    build._image = world.image.model_copy(update={"context": "nowhere"})
-    assert build.run() == 1
+def test_an_archive_without_the_dockerfile(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = world.image.model_copy(update={"context": "nowhere"})
+    images = world.plan.parts[0].images.model_copy(update={"agent": nowhere})
+    part = world.plan.parts[0].model_copy(update={"images": images})
+    monkeypatch.setattr("argo_harbor.runner.build_job.read_part", lambda *_: part)
+    assert world.run() == 1
     assert world.record.message == "the task's archive has no nowhere/Dockerfile"
 
 
 def test_a_side_without_an_image_is_a_fault_of_the_caller(world: World) -> None:
+    given = Arguments(0, plan=world.plan.digest, run=RUN, side="verifier")
     with pytest.raises(ValueError, match="no image to build"):
-        ImageBuild.open(
-            Arguments(world.plan.digest, RUN, 0, "verifier", 0), make_pod(world.root), world.interrupt
-        )
+        open_build(given, make_pod(world.root), world.interrupt)
 
 
 @pytest.mark.parametrize(
@@ -259,14 +262,152 @@ def test_a_side_without_an_image_is_a_fault_of_the_caller(world: World) -> None:
     ],
 )
 def test_only_a_foreign_frontend_is_fetched(tmp_path: Path, first: str, own: bool) -> None:
-    from argo_harbor.runner.build import _wants_frontend
-
     (tmp_path / "Dockerfile").write_text(f"{first}\nRUN true\n")
-    assert _wants_frontend(tmp_path / "Dockerfile") is own
+    assert wants_frontend(tmp_path / "Dockerfile") is own
 
 
 def test_the_command_line() -> None:
     line = "--plan ab --run run-1 --task 3 --side verifier --try 1"
-    assert parse(line.split()) == Arguments("ab", "run-1", 3, "verifier", 1)
-    with pytest.raises(SystemExit):
-        parse(["--plan", "ab"])
+    assert parse(line.split()) == Arguments(1, plan="ab", run="run-1", index=3, side="verifier")
+    assert parse(["--builds", "cd", "--image", "7", "--try", "0"]) == Arguments(0, builds="cd", image=7)
+    for broken in ("--plan ab", "--plan ab --run run-1 --try 0", "--builds ab --try 0"):
+        with pytest.raises(SystemExit):
+            parse(broken.split())
+
+
+def builds_of(world: World, **changes: Any) -> Arguments:
+    """Publish a plan of builds only with the world's image, and name that image."""
+    part = world.plan.parts[0]
+    image = world.image.model_copy(update=changes)
+    planned = PlannedImage(image=image, task=part.name, digest=part.digest, side="agent", tasks=(part.name,))
+    plan = BuildPlan(
+        taskset=world.plan.head.taskset.ref,
+        platform=world.plan.head.platform,
+        denied=(),
+        cap=1,
+        build_seconds=2100,
+        images=(planned,),
+    )
+    world.store.put(layout.build_plan(plan.content_digest()), plan.canonical())
+    return Arguments(0, builds=plan.content_digest())
+
+
+def test_an_image_of_a_build_plan_is_built_without_a_run(world: World) -> None:
+    world.client(WRITE_DIGEST)
+    assert world.started(builds_of(world), program=str(world.root / "buildctl")) == 0
+    assert world.state.word == "ready"
+    assert world.state.record is not None
+    assert world.state.record.digest == DIGEST
+    assert list(world.store.list(layout.runs())) == []
+
+
+def test_a_build_plan_that_is_not_there_or_has_no_such_image(world: World) -> None:
+    given = builds_of(world)
+    with pytest.raises(PlatformError, match="no image 7"):
+        world.started(replace(given, image=7))
+    with pytest.raises(PlatformError, match="is not in"):
+        world.started(Arguments(0, builds="ab" * 32))
+    world.store.put(layout.build_plan("ab" * 32), b"{}")
+    with pytest.raises(PlatformError, match="not what its digest says"):
+        world.started(Arguments(0, builds="ab" * 32))
+    broken = sha256_hex(b"{}")
+    world.store.put(layout.build_plan(broken), b"{}")
+    with pytest.raises(PlatformError, match="no builds-1 document"):
+        world.started(Arguments(0, builds=broken))
+
+
+def test_every_build_tells_the_state_of_its_image(world: World) -> None:
+    assert world.state.word == "missing"
+    world.client(recording="run_failed")
+    world.run()
+    assert (world.state.word, world.state.record) == ("failed", world.record)
+    world.client(WRITE_DIGEST)
+    world.run()
+    assert world.state.word == "ready"
+
+
+def test_base_images_are_those_of_the_build_that_made_the_image(world: World) -> None:
+    world.client(f"cat {world.root}/said >&2", WRITE_DIGEST)
+    events = RECORDINGS["built"]["events"]
+    (world.root / "said").write_text("".join(json.dumps(event) + "\n" for event in events))
+    assert world.run() == 0
+    built = world.record.bases
+    world.registry.manifests[world.tag] = DIGEST
+    assert world.run() == 0
+    assert (world.record.found, world.record.bases) == (True, built)
+    world.registry.manifests[world.tag] = f"sha256:{'cd' * 32}"
+    assert world.run() == 0
+    assert world.record.bases == {}
+
+
+ARGUED = "FROM debian:bookworm-slim\nARG WHO=x\nARG TAG\nRUN echo $WHO\n"
+
+
+def test_arguments_stage_and_dockerfile_reach_the_client(tmp_path: Path) -> None:
+    registry = Registry()
+    with registry.running() as address:
+        inputs = BuildInputs(args={"WHO": "two words, {{=1}}", "OTHER": "z"})
+        world = make_world(tmp_path, registry, address, dockerfile=ARGUED, inputs=inputs)
+        world.client(WRITE_DIGEST)
+        assert world.run() == 0
+        assert "--opt build-arg:WHO=two words, {{=1}} " in world.called
+        assert "OTHER" not in world.called
+        assert "filename=" not in world.called
+        given = builds_of(world, dockerfile="seed.txt", target="dev")
+        assert world.started(given, program=str(world.root / "buildctl")) == 0
+        assert "--opt filename=seed.txt --opt target=dev" in world.called
+        given = builds_of(world, dockerfile="../../../task.toml")
+        assert world.started(given, program=str(world.root / "buildctl")) == 1
+
+
+SECRET = "FROM debian:bookworm-slim\nRUN --mount=type=secret,id=token,required=true cat /run/secrets/token\n"
+
+
+@pytest.fixture
+def secretive(tmp_path: Path) -> Iterator[World]:
+    """A build that mounts a secret."""
+    registry = Registry()
+    with registry.running() as address:
+        inputs = BuildInputs(secrets={"token": "builds/key"})
+        yield make_world(tmp_path, registry, address, dockerfile=SECRET, inputs=inputs)
+
+
+def test_a_secret_is_a_file_of_the_client_and_printed_nowhere(
+    secretive: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secretive.build_secret("token", "first-half\nsecond-half\n")
+    vertex = {"digest": "a", "name": "[2/2] RUN cat", "started": "2026-01-01T00:00:00Z"}
+    said = [
+        {"vertexes": [vertex]},
+        {"logs": [{"vertex": "a", "data": base64.b64encode(b"it is first-").decode()}]},
+        {"logs": [{"vertex": "a", "data": base64.b64encode(b"half\nsecond-half\n").decode()}]},
+        {"vertexes": [{**vertex, "completed": "2026-01-01T00:00:01Z", "error": "no second-half"}]},
+    ]
+    (secretive.root / "said").write_text("".join(json.dumps(event) + "\n" for event in said))
+    secretive.client(f"cat {secretive.root}/said >&2", "echo error: first-half >&2", status=1)
+    assert secretive.run() == 1
+    file = secretive.root / "build-secrets" / "token" / "value"
+    assert f"--secret id=token,src={file}" in secretive.called
+    shown = capsys.readouterr().out
+    assert "it is [secret token]" in shown
+    record = secretive.record
+    assert record.message == "it is [secret token]\nno [secret token]"
+    for text in (shown, record.canonical().decode()):
+        assert "first-half" not in text
+        assert "second-half" not in text
+
+
+def test_a_secret_that_is_not_there_is_told_before_anything_is_built(secretive: World) -> None:
+    secretive.client(WRITE_DIGEST)
+    assert secretive.run() == 1
+    record = secretive.record
+    assert record.code == "build_secret_missing"
+    assert "for token: no key key of a Secret builds in namespace" in record.message
+    assert not (secretive.root / "called").exists()
+
+
+def test_a_dockerfile_outside_of_the_task_is_none(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM a")
+    (tmp_path / "task" / "environment").mkdir(parents=True)
+    image = ImagePlan(kind="build", reference="r/env:1", context="environment", dockerfile="../../Dockerfile")
+    assert find_dockerfile(tmp_path / "task", image) is None

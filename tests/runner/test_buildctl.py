@@ -15,6 +15,7 @@ from argo_harbor.runner.buildctl import BuildRequest, command, image_digest, run
 def request(tmp_path: Path, **changes: object) -> BuildRequest:
     return BuildRequest(
         context=tmp_path / "environment",
+        dockerfile=tmp_path / "environment" / "Dockerfile",
         reference="registry.example/env:1",
         cache="registry.example/env:cache-1",
         use_cache=False,
