@@ -14,6 +14,7 @@ from pydantic import Field, StringConstraints
 from argo_harbor.model.base import Model
 from argo_harbor.model.platform import Platform
 from argo_harbor.model.profile import Profile
+from argo_harbor.model.services import HealthProbe, ServiceMount
 from argo_harbor.model.spec import Publication
 from argo_harbor.model.states import VerifierMode
 from argo_harbor.model.taskset import Taskset
@@ -79,6 +80,35 @@ class Resources(Model):
 class SandboxResources(Model):
     agent: Resources
     verifier: Resources | None = None
+
+
+class ServiceVariable(Model):
+    """One variable of a container, from the task's compose file."""
+
+    name: str
+    text: str = ""
+    granted: str = ""
+    """Name of the granted variable that it is given the value of, instead of a text."""
+
+
+class ServicePlan(Model):
+    """One container beside the sandbox, from the task's compose file."""
+
+    name: str = Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$")
+    """The name by which every container of the pod reaches it."""
+    image: ImagePlan
+    entrypoint: tuple[str, ...] | None = None
+    """Instead of the image's own; null keeps that."""
+    command: tuple[str, ...] | None = None
+    environment: tuple[ServiceVariable, ...] = ()
+    working_dir: str = ""
+    user: int | None = Field(default=None, ge=0)
+    group: int | None = Field(default=None, ge=0)
+    probe: HealthProbe | None = None
+    once: bool = False
+    """True for one that runs to its end before the next container starts."""
+    resources: Resources
+    mounts: tuple[ServiceMount, ...] = ()
 
 
 class PhaseRules(Model):
@@ -185,12 +215,19 @@ class TaskPlan(Model):
     verifier_user: str = ""
     users: tuple[str, ...] = ()
     """Every user that the task, a step or a hook names; sorted."""
+    services: tuple[ServicePlan, ...] = ()
+    """Containers beside the agent's sandbox, in the order in which they start."""
+    main_environment: tuple[ServiceVariable, ...] = ()
+    """What the compose file adds to the environment of every command in the agent's sandbox."""
+    main_mounts: tuple[ServiceMount, ...] = ()
+    """Folders of the agent's sandbox that it shares with services."""
 
     @property
     def sides(self) -> dict[str, ImagePlan]:
         """The images of all containers of the task by the side that uses them: `agent`, `verifier`,
-        `step-<number>` of a step's own verifier. An image may stand under several."""
+        `step-<number>` of a step's own verifier, `service-<name>`. An image may stand under several."""
         found = {"agent": self.images.agent}
+        found |= {f"service-{service.name}": service.image for service in self.services}
         if self.images.verifier is not None:
             found["verifier"] = self.images.verifier
         for number, step in enumerate(self.steps):

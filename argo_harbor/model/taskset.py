@@ -7,13 +7,16 @@ and is no part of any digest or plan.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from argo_harbor.errors import Finding
 from argo_harbor.model.base import Model
 from argo_harbor.model.task import StepConfig, TaskConfig
+
+if TYPE_CHECKING:
+    from argo_harbor.model.services import Compose
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ class Task:
     """Of a separate verifier of the task; None when it grades in the agent's sandbox."""
     step_verifier_images: tuple[ImageSource | None, ...] = ()
     """One entry a step; None where the step grades in the agent's sandbox."""
+    compose: "Compose | None" = None
+    """What `environment/docker-compose.yaml` asks for besides; None without that file."""
     root: Path | None = field(default=None, compare=False)
     """The task folder on this machine."""
 

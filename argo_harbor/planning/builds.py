@@ -16,6 +16,7 @@ from argo_harbor.planning.build_inputs import merged_inputs
 from argo_harbor.planning.images import ImagePlanner
 from argo_harbor.planning.network import denied_ranges
 from argo_harbor.planning.report import Report
+from argo_harbor.planning.services import service_images
 
 BUILD_SECONDS = 2100
 """At least this long may one image build take; a task may ask for more."""
@@ -82,6 +83,7 @@ def _sides(task: Task, planner: ImagePlanner, report: Report) -> Iterator[tuple[
     """The same images under the same names as `TaskPlan.sides`."""
     images, of_steps = planner.plan(task, report)
     yield "agent", images.agent
+    yield from service_images(task, planner, report)
     if images.verifier is not None:
         yield "verifier", images.verifier
     for number, image in enumerate(of_steps):

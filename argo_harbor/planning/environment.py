@@ -83,12 +83,15 @@ class Granted(NamedTuple):
 
     target: frozenset[str]
     verifier: frozenset[str]
+    runtime: frozenset[str] = frozenset()
+    """Those of the target that only the runner's own container has."""
 
     @classmethod
     def of(cls, grants: Grants) -> Granted:
         return cls(
             frozenset(grant.name for grant in grants.target),
             frozenset(grant.name for grant in grants.verifier),
+            frozenset(grant.name for grant in grants.target if grant.kind == "runtime"),
         )
 
 

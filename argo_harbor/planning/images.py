@@ -24,7 +24,7 @@ PLATFORM = "linux/amd64"
 DOCKERFILE = "Dockerfile"
 
 _PLAIN = re.compile(r"[A-Za-z0-9._/:@-]+")
-_COMPOSE_HINT = "build the task from one Dockerfile or name a docker_image; leave it out with --tasks"
+_COMPOSE_HINT = "build the verifier from one Dockerfile or name a docker_image; leave it out with --tasks"
 
 
 def image_key(source: ImageSource, arguments: Mapping[str, str] | None = None) -> str:
@@ -90,6 +90,11 @@ class ImagePlanner:
         first = next((image for image in of_steps if image is not None), None)
         return Images(agent=agent, verifier=first), of_steps
 
+    def of_service(self, source: ImageSource, key: str, report: Report) -> ImagePlan:
+        """Image of a container beside the sandbox; `key` is its place in the compose file. Reports as
+        `plan`."""
+        return self._image(source, None, key, report)
+
     def _of_verifier(
         self, source: ImageSource | None, own: EnvironmentConfig | None, table: str, report: Report
     ) -> ImagePlan | None:
@@ -101,7 +106,7 @@ class ImagePlanner:
         if source.kind == "compose":
             report.refuse(
                 "invalid_compose_file",
-                f"{source.context}/docker-compose.yaml needs several containers, and a sandbox has one",
+                f"{source.context}/docker-compose.yaml: services beside a verifier are not supported",
                 hint=_COMPOSE_HINT,
             )
         built = source.kind == "dockerfile"

@@ -1,7 +1,7 @@
 """What the local engine cannot do with a plan: found when a run is submitted to it, never stored in a plan.
 
 It runs the agents that call no model, as root in a sandbox, with the network either cut off or not fenced at
-all, and with variables of this machine only.
+all, with variables of this machine only, and alone.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def local_findings(plan: RunPlan, *, allow_unfenced_network: bool = False) -> li
     for part in plan.parts:
         findings += _network(part, allow_unfenced_network)
         findings += _users(part)
+        findings += _services(part)
     return findings
 
 
@@ -88,3 +89,15 @@ def _users(part: TaskPlan) -> Iterator[Finding]:
                 part.name,
                 f"{part.folder}/task.toml",
             )
+
+
+def _services(part: TaskPlan) -> Iterator[Finding]:
+    if part.services or part.main_mounts:
+        yield Finding(
+            "invalid_compose_file",
+            "needs other containers beside its sandbox, and here it gets none",
+            "submit it to a cluster, or leave the task out with --tasks or --skip-refused",
+            part.name,
+            f"{part.folder}/environment/docker-compose.yaml",
+            "services",
+        )

@@ -26,6 +26,7 @@ from argo_harbor.planning.network import Networks, allowed_hosts
 from argo_harbor.planning.profiles import CLOSED, default_profile_name
 from argo_harbor.planning.report import Report
 from argo_harbor.planning.resources import Sizes
+from argo_harbor.planning.services import ServicePlanner
 from argo_harbor.planning.tasks import TaskPlanner
 
 MERGE_SECONDS = 1800
@@ -138,16 +139,20 @@ def _task_planner(
         model=model.hosts if model else (),
         closed_book=model is not None and model.closed_book,
     )
+    images = ImagePlanner(
+        platform.registry,
+        platform.base_image_mirror,
+        merged_inputs(platform, spec.execution.build, request),
+    )
+    sizes = Sizes(profile, spec.execution.sandbox, request)
+    granted = Granted.of(grants)
     return TaskPlanner(
         profile=profile,
         networks=Networks(allowed),
-        images=ImagePlanner(
-            platform.registry,
-            platform.base_image_mirror,
-            merged_inputs(platform, spec.execution.build, request),
-        ),
-        sizes=Sizes(profile, spec.execution.sandbox, request),
-        granted=Granted.of(grants),
+        images=images,
+        sizes=sizes,
+        services=ServicePlanner(images, sizes, granted),
+        granted=granted,
         setup_seconds=agent.setup_seconds,
         oracle=agent.plan.name == "oracle" and not agent.plan.import_path,
         denied=allowed.denied,

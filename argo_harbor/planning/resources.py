@@ -7,10 +7,15 @@ agent and for a separate verifier alike.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import reduce
 
 from argo_harbor.model.plan import Amounts, Resources, SandboxResources
 from argo_harbor.model.profile import Profile
+from argo_harbor.model.services import SILENT_CPUS as SERVICE_CPUS
+from argo_harbor.model.services import SILENT_MEMORY_MB as SERVICE_MEMORY_MB
+from argo_harbor.model.services import STORAGE_MB as SERVICE_STORAGE_MB
+from argo_harbor.model.services import Service
 from argo_harbor.model.spec import SandboxRequest
 from argo_harbor.model.task import MAX_MEGABYTES, EnvironmentConfig
 from argo_harbor.model.taskset import Task
@@ -51,6 +56,36 @@ class Sizes:
         # One size serves every step's verifier, because a trial has one place for them.
         verifier = reduce(self._larger, separate) if separate else None
         return SandboxResources(agent=agent, verifier=verifier)
+
+    def of_service(self, service: Service) -> Resources:
+        """What a container beside the sandbox gets; `check_together` holds it against the ceilings."""
+        return self._resources(
+            service.cpus or SERVICE_CPUS, service.memory_mb or SERVICE_MEMORY_MB, SERVICE_STORAGE_MB, 0
+        )
+
+    def check_together(
+        self, main: Resources, services: Mapping[str, Resources], file: str, report: Report
+    ) -> None:
+        """Reports `resources_exceed_policy` where the sandbox and its services together pass a ceiling."""
+        profile = self._profile
+        for field, ceiling in (
+            ("cpus", profile.max_cpus),
+            ("memory_mb", min(profile.max_memory_mb, MAX_MEGABYTES)),
+            ("storage_mb", _disk_ceiling(profile)),
+        ):
+            own = getattr(main.request, field)
+            beside = {name: getattr(each.request, field) for name, each in services.items()}
+            if own <= ceiling < own + sum(beside.values()):
+                listed = ", ".join(f"{name} {_written(value)}" for name, value in beside.items())
+                report.refuse(
+                    "resources_exceed_policy",
+                    f"{field} of the sandbox ({_written(own)}) and its services ({listed}) are together "
+                    f"above {_written(ceiling)}, the ceiling of profile {profile.name}",
+                    key="services",
+                    file=file,
+                    hint="lower them here and in task.toml, or choose a profile with a higher ceiling "
+                    "(argo-harbor profiles list)",
+                )
 
     def _sandbox(
         self, environment: EnvironmentConfig, flags: SandboxRequest, key: str, report: Report

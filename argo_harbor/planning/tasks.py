@@ -15,6 +15,7 @@ from argo_harbor.planning.images import ImagePlanner
 from argo_harbor.planning.network import Networks, Planned
 from argo_harbor.planning.report import Report
 from argo_harbor.planning.resources import Sizes
+from argo_harbor.planning.services import ServicePlanner
 from argo_harbor.planning.timeouts import Times, plan_times
 from argo_harbor.planning.wishes import wishes_of
 
@@ -27,6 +28,7 @@ class TaskPlanner:
     networks: Networks
     images: ImagePlanner
     sizes: Sizes
+    services: ServicePlanner
     granted: Granted
     setup_seconds: float
     """Of the agent."""
@@ -42,6 +44,13 @@ class TaskPlanner:
         networks = self._networks(task, report)
         whole = self.networks.together(networks) if task.steps else networks[0]
         needs = plan_needs(task, self.granted, report, oracle=self.oracle)
+        services = self.services.plan(task, resources.agent, report)
+        if services.granted:
+            read = tuple(sorted({*needs.environment, *services.granted}))
+            needs = needs.model_copy(update={"environment": read})
+        if services.workdir and not task.config.environment.workdir:
+            agent = images.agent.model_copy(update={"workdir": services.workdir})
+            images = images.model_copy(update={"agent": agent})
         config = task.config
         _refuse_services(task, report)
         modes = [VerifierMode(config.verifier_mode(step)) for step in task.steps or (None,)]
@@ -64,6 +73,9 @@ class TaskPlanner:
             agent_user=_user(config.agent.user),
             verifier_user=_user(config.verifier.user),
             users=_users(task),
+            services=services.services,
+            main_environment=services.environment,
+            main_mounts=services.mounts,
         )
 
     def _networks(self, task: Task, report: Report) -> list[Planned]:
@@ -117,7 +129,7 @@ def _refuse_services(task: Task, report: Report) -> None:
     for service in sorted(named - {MAIN_SERVICE}):
         report.refuse(
             "invalid_compose_file",
-            f"names the compose service {service!r}, and a sandbox has one container",
+            f"names the compose service {service!r}, and only in the sandbox can anything be run or read",
             hint=f"use the service {MAIN_SERVICE}, or leave the task out with --tasks",
         )
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from argo_harbor.model.services import Compose
 from argo_harbor.model.task import EnvironmentConfig, StepConfig, TaskConfig
 from argo_harbor.model.taskset import ImageSource, TaskFile
+from argo_harbor.sources.compose import COMPOSE, read_compose
+from argo_harbor.sources.compose_service import Build
+from argo_harbor.sources.compose_yaml import MAX_BYTES
 from argo_harbor.sources.digest import Content, environment_digest
 from argo_harbor.sources.dockerfile import Dockerfile, read_dockerfile
 from argo_harbor.sources.tree import Tree
 
 DOCKERFILE = "Dockerfile"
-COMPOSE = "docker-compose.yaml"
 ENVIRONMENT = "environment"
 TESTS = "tests"
 MAX_DOCKERFILE_BYTES = 1 << 20
@@ -24,15 +27,21 @@ class Images(NamedTuple):
     agent: ImageSource
     verifier: ImageSource | None
     step_verifiers: tuple[ImageSource | None, ...]
+    compose: Compose | None = None
 
 
 class Definition(NamedTuple):
-    """Where the image of a verifier is defined."""
+    """Where the image of a sandbox is defined."""
 
     folder: str
     docker_image: str
     """Empty when the folder defines it."""
     bundles_tests: bool
+    dockerfile: str = DOCKERFILE
+    """Relative to the folder."""
+    target: str = ""
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Values that the task gives to build arguments."""
 
 
 def verifier_definition(
@@ -67,10 +76,26 @@ class ImageReader:
 
     def read(self, config: TaskConfig) -> Images:
         """Raises OSError."""
-        agent = self._source(Definition(ENVIRONMENT, config.environment.docker_image or "", False))
+        compose, agent = None, Definition(ENVIRONMENT, config.environment.docker_image or "", False)
+        if f"{ENVIRONMENT}/{COMPOSE}" in self._files:
+            compose, main = self._compose(config)
+            if isinstance(main, Build):
+                agent = _definition(main)
+            elif main:
+                agent = agent._replace(docker_image=main)
         steps = config.steps or []
         verifier = None if steps else self._verifier(config, None)
-        return Images(agent, verifier, tuple(self._verifier(config, step) for step in steps))
+        step_verifiers = tuple(self._verifier(config, step) for step in steps)
+        return Images(self._source(agent), verifier, step_verifiers, compose)
+
+    def _compose(self, config: TaskConfig) -> tuple[Compose, Build | str | None]:
+        return read_compose(
+            self._bytes(f"{ENVIRONMENT}/{COMPOSE}", MAX_BYTES + 1),
+            config,
+            folder=ENVIRONMENT,
+            paths=self._files,
+            describe=lambda build: self._source(_definition(build)),
+        )
 
     def _verifier(self, config: TaskConfig, step: StepConfig | None) -> ImageSource | None:
         definition = verifier_definition(config, step, self._files)
@@ -82,16 +107,22 @@ class ImageReader:
         return self._made[definition]
 
     def _make(self, definition: Definition) -> ImageSource:
-        folder, image, bundles_tests = definition
+        folder, image = definition.folder, definition.docker_image
         prefix = f"{folder}/"
         inside = [file for path, file in self._files.items() if path.startswith(prefix)]
         dockerfile = Dockerfile((), "")
-        if not image and f"{prefix}{DOCKERFILE}" in self._files:
-            dockerfile = read_dockerfile(self._text(f"{prefix}{DOCKERFILE}"))
+        path = f"{prefix}{definition.dockerfile}"
+        if not image and path in self._files:
+            dockerfile = read_dockerfile(self._bytes(path, MAX_DOCKERFILE_BYTES).decode(errors="replace"))
+        # Only the agent's compose file is mapped to containers.
+        several = definition.bundles_tests and f"{prefix}{COMPOSE}" in self._files
         return ImageSource(
-            kind="compose" if f"{prefix}{COMPOSE}" in self._files else "prebuilt" if image else "dockerfile",
+            kind="compose" if several else "prebuilt" if image else "dockerfile",
             reference=image,
             context=folder,
+            dockerfile=definition.dockerfile,
+            target=definition.target,
+            own_arguments=definition.arguments,
             environment_digest=environment_digest(self._tree, folder, docker_image=image, known=self._small),
             executables=tuple(file.path[len(prefix) :] for file in inside if file.mode & 0o111),
             links=tuple(
@@ -104,13 +135,17 @@ class ImageReader:
             required_secrets=dockerfile.required_secrets,
             bases=dockerfile.bases,
             variable_bases=dockerfile.variable_bases,
-            bundles_tests=bundles_tests,
+            bundles_tests=definition.bundles_tests,
             workdir=dockerfile.workdir,
         )
 
-    def _text(self, path: str) -> str:
+    def _bytes(self, path: str, most: int) -> bytes:
         data = self._small.get(path)
         if data is None:
             with open(f"{self._tree.root}/{path}", "rb") as handle:
-                data = handle.read(MAX_DOCKERFILE_BYTES)
-        return data.decode(errors="replace")
+                data = handle.read(most)
+        return data
+
+
+def _definition(build: Build) -> Definition:
+    return Definition(build.context, "", False, build.dockerfile, build.target, build.arguments)

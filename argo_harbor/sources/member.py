@@ -64,6 +64,7 @@ class Member:
             agent_image=self.images.agent,
             verifier_image=self.images.verifier,
             step_verifier_images=self.images.step_verifiers,
+            compose=self.images.compose,
             root=Path(self.root),
         )
 

@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
+from argo_harbor.workflow.text import Foreign, escaped
+
 # Starts like a name or a path and has no character that means anything in YAML. `:` and `.` may stand
 # inside only.
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_/@-]*(?:[.:]+[A-Za-z0-9_/@-]+)*")
@@ -74,6 +76,8 @@ def _list(data: Sequence[object], indent: str, lines: list[str]) -> None:
 
 
 def _scalar(value: object, indent: str) -> str:
+    if isinstance(value, Foreign):
+        return escaped(value)
     if isinstance(value, str):
         return _block(value, indent + "  ") if _BLOCK.fullmatch(value) else _string(value)
     if isinstance(value, bool):

@@ -25,6 +25,7 @@ def trial_entry(task: PlannedTask, template: DAGTask, *, attempts: int, depends:
         *(
             parameter("image" if side == "agent" else "verifier-image", image.reference)
             for side, image in task.images
+            if side in ("agent", "verifier")
         ),
     ]
     if attempts > 1:

@@ -55,6 +55,7 @@ class WorkflowSpec(TypedDict, total=False):
     dnsPolicy: str
     entrypoint: str
     executor: ExecutorConfig
+    hostAliases: list[HostAlias]
     hostNetwork: bool
     imagePullSecrets: list[LocalObjectReference]
     nodeSelector: dict[str, str]
@@ -71,8 +72,8 @@ class WorkflowSpec(TypedDict, total=False):
     serviceAccountName: str
     shutdown: str
     suspend: bool
-    templateDefaults: Template
     synchronization: Synchronization
+    templateDefaults: Template
     templates: list[Template]
     tolerations: list[Toleration]
     ttlStrategy: TTLStrategy
@@ -150,6 +151,7 @@ class Template(TypedDict, total=False):
     dag: DAGTemplate
     executor: ExecutorConfig
     failFast: bool
+    hostAliases: list[HostAlias]
     initContainers: list[UserContainer]
     inputs: Inputs
     metadata: Metadata
@@ -165,9 +167,9 @@ class Template(TypedDict, total=False):
     securityContext: PodSecurityContext
     serviceAccountName: str
     sidecars: list[UserContainer]
+    synchronization: Synchronization
     timeout: str
     tolerations: list[Toleration]
-    synchronization: Synchronization
     volumes: list[Volume]
 
 

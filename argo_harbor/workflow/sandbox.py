@@ -8,14 +8,15 @@ its shared volume and the template's text, which code under test could use to fo
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
 
-from argo_harbor.model.plan import Amounts, RunPlan
-from argo_harbor.workflow import names
+from argo_harbor.model.plan import RunPlan
+from argo_harbor.workflow import names, services
+from argo_harbor.workflow.confinement import confined
 from argo_harbor.workflow.destinations import infrastructure_hosts
 from argo_harbor.workflow.emit import to_yaml
 from argo_harbor.workflow.objects import ResourceRequirements, UserContainer, Volume
-from argo_harbor.workflow.pods import RUNNER_UID, mebibytes, millicores
+from argo_harbor.workflow.pods import RUNNER_UID, RunReference
+from argo_harbor.workflow.services import ALONE, Beside
 from argo_harbor.workflow.text import inputs
 
 EXECD_PORT = 44772
@@ -24,19 +25,6 @@ REFUSALS_PORT = 18082
 """Where the runner listens on loopback for what egress refuses."""
 TOOLS_PATH = "/opt/opensandbox"
 EGRESS_STATE_PATH = "/state"
-
-DROPPED_CAPABILITIES = (
-    # With NET_RAW a process can mark its packets as the egress container's own and pass every rule.
-    "NET_RAW",
-    "NET_ADMIN",
-    "SYS_ADMIN",
-    "SYS_PTRACE",
-    "SYS_MODULE",
-    "SYS_TIME",
-    "MKNOD",
-    "AUDIT_WRITE",
-)
-"""Of the sandbox. SETUID, SETGID and CHOWN stay: execd runs commands as the task's users."""
 
 # A large image may take its time to unpack; the start timeout of the profile is the runner's to keep.
 _SANDBOX_PROBES = 600
@@ -72,50 +60,30 @@ exec /opt/opensandbox-egress/egress
 """
 
 
-class Quantities(NamedTuple):
-    """Resources of a sandbox as Kubernetes writes them, or Argo's references to parameters that hold them."""
-
-    cpu: str
-    memory: str
-    storage: str
-    gpus: str
-
-
-def quantities(amounts: Amounts) -> Quantities:
-    return Quantities(
-        cpu=millicores(amounts.cpus),
-        memory=mebibytes(amounts.memory_mb),
-        storage=mebibytes(amounts.storage_mb),
-        gpus=str(amounts.gpus) if amounts.gpus else "",
-    )
-
-
-def requirements(request: Quantities, limit: Quantities, gpu: str) -> ResourceRequirements:
-    """What the sandbox asks for and where it is stopped; `gpu` is the cluster's name of that resource, or
-    empty."""
-    return {"requests": _amounts(request, gpu), "limits": _amounts(limit, gpu)}
-
-
-def volumes() -> list[Volume]:
-    """Volumes of a trial pod besides the workflow's; the last is memory, so that no disk keeps the token."""
+def volumes(beside: Beside = ALONE) -> list[Volume]:
+    """Volumes of a trial pod besides the workflow's; the token's is memory, so that no disk keeps it."""
     return [
         {"name": "opensandbox", "emptyDir": {}},
         {"name": "egress-state", "emptyDir": {}},
         {"name": "egress-token", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+        *services.volumes(beside),
     ]
 
 
-def patch(plan: RunPlan, resources: ResourceRequirements) -> str:
+def patch(
+    plan: RunPlan, resources: ResourceRequirements, reference: RunReference, beside: Beside = ALONE
+) -> str:
     """The `podSpecPatch` of a trial pod; the image is the parameter `image`."""
     runtime = plan.head.profile.runtime_class
+    others = services.containers(plan, beside, reference)
+    order = ("init", "execd-installer", "egress", *(each["name"] for each in others), "sandbox")
     return to_yaml(
         {
             # Without an order the new containers would stand before Argo's init, whose downloads
             # would then be under the sandbox's network rules.
-            "$setElementOrder/initContainers": [
-                {"name": name} for name in ("init", "execd-installer", "egress", "sandbox")
-            ],
-            "initContainers": [_installer(plan), _egress(plan), _sandbox(resources)],
+            "$setElementOrder/initContainers": [{"name": name} for name in order],
+            "initContainers": [_installer(plan), _egress(plan), *others, _sandbox(resources, beside)],
+            **({"hostAliases": services.host_aliases(beside)} if others else {}),
             **({"runtimeClassName": runtime} if runtime else {}),
         }
     )
@@ -174,7 +142,7 @@ def _egress(plan: RunPlan) -> UserContainer:
     }
 
 
-def _sandbox(resources: ResourceRequirements) -> UserContainer:
+def _sandbox(resources: ResourceRequirements, beside: Beside) -> UserContainer:
     return {
         "name": "sandbox",
         "image": inputs("image"),
@@ -191,8 +159,7 @@ def _sandbox(resources: ResourceRequirements) -> UserContainer:
         "securityContext": {
             "runAsUser": 0,
             "runAsGroup": 0,
-            "seccompProfile": {"type": "RuntimeDefault"},
-            "capabilities": {"drop": list(DROPPED_CAPABILITIES)},
+            **confined(),
         },
         "resources": resources,
         "startupProbe": {
@@ -204,15 +171,10 @@ def _sandbox(resources: ResourceRequirements) -> UserContainer:
             "periodSeconds": 1,
             "failureThreshold": _SANDBOX_PROBES,
         },
-        "volumeMounts": [{"name": "opensandbox", "mountPath": TOOLS_PATH}],
+        "volumeMounts": [{"name": "opensandbox", "mountPath": TOOLS_PATH}, *services.mounts_of_main(beside)],
     }
 
 
 EXECD_TOKEN = "{{workflow.uid}}"
 """Keeps pods of other runs out of a sandbox. The kubelet's probe must send it, so it stands in the pod, and
 the code under test can read it: what must be kept from that code never rests on it."""
-
-
-def _amounts(amounts: Quantities, gpu: str) -> dict[str, str]:
-    listed = {"cpu": amounts.cpu, "memory": amounts.memory, "ephemeral-storage": amounts.storage}
-    return {**listed, gpu: amounts.gpus} if gpu and amounts.gpus else listed

@@ -14,6 +14,7 @@ from argo_harbor.workflow import names
 from argo_harbor.workflow.limits import MAX_POD_SHAPES
 from argo_harbor.workflow.objects import DAGTask, Template
 from argo_harbor.workflow.pods import RunReference
+from argo_harbor.workflow.services import ALONE
 from argo_harbor.workflow.tasks import PlannedTask
 from argo_harbor.workflow.trial import (
     PodShape,
@@ -42,7 +43,8 @@ class Shapes:
         self._calls: dict[Shape, DAGTask] = {}
         self._made: dict[tuple[str, RunReference], Template] = {}
         self.open = len(self._fixed_names(same)) > MAX_POD_SHAPES
-        """Whether resources and deadline are parameters."""
+        """Whether resources and deadline are parameters, in pods without services: what those are made of
+        cannot be one."""
 
     def call(self, task: PlannedTask) -> DAGTask:
         """Name of the task's template, with the arguments that shape its pods where the template is open."""
@@ -57,9 +59,9 @@ class Shapes:
         for shape in dict.fromkeys(self._shapes[task.index] for task in tasks):
             pods = shape if isinstance(shape, VerifiedShape) else (shape,)
             for pod in pods:
-                name = self._pod_name(pod)
+                name = self._pod_name(pod, shape)
                 if (name, reference) not in self._made:
-                    make = open_template if self.open else fixed_template
+                    make = open_template if self._is_open(shape) else fixed_template
                     self._made[name, reference] = make(self._plan, pod, reference)
                 found[name] = self._made[name, reference]
             if isinstance(shape, VerifiedShape):
@@ -68,7 +70,7 @@ class Shapes:
 
     def _call(self, shape: Shape) -> DAGTask:
         call: DAGTask = {"name": "", "template": self._name(shape)}
-        if not self.open:
+        if not self._is_open(shape):
             return call
         if isinstance(shape, VerifiedShape):
             arguments = shape_arguments(self._plan, shape.agent)
@@ -78,19 +80,26 @@ class Shapes:
         return {**call, "arguments": {"parameters": arguments}}
 
     def _verified(self, shape: VerifiedShape) -> Template:
-        pods = (self._pod_name(shape.agent), self._pod_name(shape.verify))
-        if not self.open:
+        pods = (self._pod_name(shape.agent, shape), self._pod_name(shape.verify, shape))
+        if not self._is_open(shape):
             return verified_template(self._name(shape), pods)
         extra = [each["name"] for each in shape_arguments(self._plan, shape.agent)]
         return verified_template(self._name(shape), pods, (extra, extra))
 
     def _name(self, shape: Shape) -> str:
         if isinstance(shape, PodShape):
-            return self._pod_name(shape)
-        return f"{names.TRIAL_VERIFIED}-{shape.agent.net}-{shape.verify.net}" if self.open else shape.template
+            return self._pod_name(shape, shape)
+        if not self._is_open(shape):
+            return shape.template
+        return f"{names.TRIAL_VERIFIED}-{shape.agent.net}-{shape.verify.net}"
 
-    def _pod_name(self, pod: PodShape) -> str:
-        return open_name(pod) if self.open else pod.template
+    def _pod_name(self, pod: PodShape, shape: Shape) -> str:
+        """Name of the template of a pod of that shape."""
+        return open_name(pod) if self._is_open(shape) else pod.template
+
+    def _is_open(self, shape: Shape) -> bool:
+        first = shape.agent if isinstance(shape, VerifiedShape) else shape
+        return self.open and first.beside == ALONE
 
     @staticmethod
     def _fixed_names(shapes: Iterable[Shape]) -> set[str]:

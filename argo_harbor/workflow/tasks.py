@@ -19,7 +19,7 @@ class PlannedTask:
     dag_name: str
     index: int
     images: tuple[tuple[Side, ImagePlan], ...]
-    """The images of its sandboxes; the verifier's only where it has one of its own."""
+    """The images of its pods' containers; the verifier's only where it has one of its own."""
     built: tuple[str, ...]
     """Keys of its images that have to be built, without repeats."""
 

@@ -4,7 +4,7 @@ tasks.
 `trial` runs agent and verifier in one sandbox; `agent` and `verify` are its two halves for a separate
 verifier (see `verifier`). Tasks with the same resources, deadline and network class share a template. A
 suite with more shapes than a workflow can hold templates gets one template per role and network class, with
-the rest as parameters.
+the rest as parameters; only pods with services keep templates of their own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from argo_harbor.model import profile
 from argo_harbor.model.base import canonical_json, sha256_hex
 from argo_harbor.model.plan import Resources, RunPlan, TaskPlan
 from argo_harbor.workflow import names, sandbox
+from argo_harbor.workflow.confinement import Quantities, quantities, requirements
 from argo_harbor.workflow.objects import (
     EnvVar,
     Parameter,
@@ -26,6 +27,7 @@ from argo_harbor.workflow.objects import (
     VolumeMount,
 )
 from argo_harbor.workflow.pods import RunReference, retries, runner
+from argo_harbor.workflow.services import ALONE, Beside
 from argo_harbor.workflow.text import SECRET_REFERENCE, inputs, parameter
 
 Role = Literal["trial", "agent", "verify"]
@@ -40,17 +42,22 @@ class PodShape(NamedTuple):
     """Seconds."""
     net: str
     """Value of the network label."""
+    beside: Beside = ALONE
+    """Its other containers."""
 
     @property
     def template(self) -> str:
         """Name of the shape's template."""
-        content = [self.resources.as_data(), self.deadline, self.net]
+        content: list[object] = [self.resources.as_data(), self.deadline, self.net]
+        content += self.beside.as_data() if self.beside != ALONE else []
         return f"{self.role}-{sha256_hex(canonical_json(content))[:8]}"
 
 
 def trial_shape(task: TaskPlan) -> PodShape:
     """Shape of a trial whose verifier shares the agent's sandbox."""
-    return PodShape("trial", task.resources.agent, task.outer_seconds, task.rules.network_class)
+    return PodShape(
+        "trial", task.resources.agent, task.outer_seconds, task.rules.network_class, _beside(task)
+    )
 
 
 def agent_shape(task: TaskPlan) -> PodShape:
@@ -61,7 +68,12 @@ def agent_shape(task: TaskPlan) -> PodShape:
         task.resources.agent,
         task.outer_seconds,
         names.NET_INTERNET if open_phases else names.NET_NONE,
+        _beside(task),
     )
+
+
+def _beside(task: TaskPlan) -> Beside:
+    return Beside(task.services, task.main_mounts)
 
 
 def verify_shape(task: TaskPlan) -> PodShape:
@@ -82,10 +94,8 @@ def fixed_template(plan: RunPlan, shape: PodShape, reference: RunReference) -> T
         reference,
         name=shape.template,
         deadline=shape.deadline,
-        requirements=sandbox.requirements(
-            sandbox.quantities(shape.resources.request),
-            sandbox.quantities(shape.resources.limit),
-            plan.head.profile.gpu,
+        needed=requirements(
+            quantities(shape.resources.request), quantities(shape.resources.limit), plan.head.profile.gpu
         ),
     )
 
@@ -99,11 +109,11 @@ def open_template(plan: RunPlan, shape: PodShape, reference: RunReference) -> Te
     """The template that takes resources and deadline as parameters, for all shapes of one role and
     network."""
     gpu = plan.head.profile.gpu
-    request = sandbox.Quantities(inputs("cpu"), inputs("memory"), inputs("storage"), inputs("gpus"))
+    request = Quantities(inputs("cpu"), inputs("memory"), inputs("storage"), inputs("gpus"))
     limit = request._replace(
         cpu=inputs("cpu-limit"), memory=inputs("memory-limit"), storage=inputs("storage-limit")
     )
-    requirements = sandbox.requirements(request, limit, gpu)
+    needed = requirements(request, limit, gpu)
     extra: list[Parameter] = [{"name": each["name"]} for each in shape_arguments(plan, shape)]
     return _template(
         plan,
@@ -111,15 +121,15 @@ def open_template(plan: RunPlan, shape: PodShape, reference: RunReference) -> Te
         reference,
         name=open_name(shape),
         deadline=inputs("deadline"),
-        requirements=requirements,
+        needed=needed,
         extra=extra,
     )
 
 
 def shape_arguments(plan: RunPlan, shape: PodShape, prefix: str = "") -> list[Parameter]:
     """A shape as arguments of its open template; `prefix` tells two shapes of one entry apart."""
-    request = sandbox.quantities(shape.resources.request)
-    limit = sandbox.quantities(shape.resources.limit)
+    request = quantities(shape.resources.request)
+    limit = quantities(shape.resources.limit)
     values = {
         "cpu": request.cpu,
         "memory": request.memory,
@@ -141,14 +151,14 @@ def _template(
     *,
     name: str,
     deadline: int | str,
-    requirements: ResourceRequirements,
+    needed: ResourceRequirements,
     extra: Iterable[Parameter] = (),
 ) -> Template:
     limits = plan.head.profile
     role = shape.role
     model = plan.head.agent.model if role != "verify" else None
     secret = SECRET_REFERENCE.fullmatch(model.secret) if model and model.secret else None
-    volumes = sandbox.volumes()
+    volumes = sandbox.volumes(shape.beside)
     mounts: list[VolumeMount] = [
         {"name": "egress-token", "mountPath": names.EGRESS_TOKEN_PATH, "readOnly": True}
     ]
@@ -184,7 +194,7 @@ def _template(
         "retryStrategy": retries(plan),
         "volumes": volumes,
         "container": main,
-        "podSpecPatch": sandbox.patch(plan, requirements),
+        "podSpecPatch": sandbox.patch(plan, needed, reference, shape.beside),
     }
     if limits.node_selector:
         template["nodeSelector"] = dict(sorted(limits.node_selector.items()))

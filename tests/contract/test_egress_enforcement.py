@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from argo_harbor.workflow.sandbox import DROPPED_CAPABILITIES
+from argo_harbor.workflow.confinement import DROPPED_CAPABILITIES
 from tests.contract import tcp
 from tests.contract.daemons import EGRESS_TOKEN, Egress, Program
 from tests.contract.lookups import AAAA, FORMAT_ERROR, NO_SUCH_NAME, OK, ask

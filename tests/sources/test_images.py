@@ -111,9 +111,17 @@ def test_a_large_file_of_an_image_counts(write_task: WriteTask) -> None:
     assert read(root).agent_image.environment_digest == expected
 
 
-def test_compose_wins_over_a_dockerfile(write_task: WriteTask) -> None:
+def test_a_compose_file_leaves_the_dockerfile_to_main(write_task: WriteTask) -> None:
     root = write_task(files={"environment/docker-compose.yaml": "services: {}\n"})
-    assert read(root).agent_image.kind == "compose"
+    task = read(root)
+    assert task.agent_image.kind == "dockerfile"
+    assert task.compose is not None
+
+
+def test_a_compose_file_of_a_verifier_is_several_containers(write_task: WriteTask) -> None:
+    task = read(write_task(toml=SEPARATE, files={"tests/docker-compose.yaml": "services: {}\n"}))
+    assert task.verifier_image is not None
+    assert task.verifier_image.kind == "compose"
 
 
 def test_a_prebuilt_image_needs_no_environment(write_task: WriteTask) -> None:

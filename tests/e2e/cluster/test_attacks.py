@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from argo_harbor.workflow.sandbox import DROPPED_CAPABILITIES
+from argo_harbor.workflow.confinement import DROPPED_CAPABILITIES
 from tests.e2e.cluster.assault import ATTACKING, Assault, serving
 from tests.e2e.cluster.outside import SERVERS, name_of
 
