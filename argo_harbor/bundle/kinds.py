@@ -31,6 +31,7 @@ KINDS = (PASS, PART, ZERO, UNSCORED, ERRORED, INFRA, MISSING)
 _UNSCORED = {Outcome.UNSCORED: UNSCORED, Outcome.INFRASTRUCTURE: INFRA}
 _MISSING = {
     "not_started": "no try of it has started",
+    "service_failed": "a container of its compose file kept its sandbox from starting",
     "trial_lost": "a try started and left no record that can be read",
 }
 

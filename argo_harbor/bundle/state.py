@@ -9,7 +9,7 @@ from argo_harbor.bundle.facts import TaskFacts
 from argo_harbor.model.build import BUILD_ERRORS
 from argo_harbor.model.states import ResultState, RunPhase, TaskPhase
 
-SETTLED = frozenset({*BUILD_ERRORS, "image_pull_failed"})
+SETTLED = frozenset({*BUILD_ERRORS, "image_pull_failed", "service_failed"})
 """Codes of missing attempts that no cancel or deadline has kept from running."""
 
 

@@ -14,6 +14,7 @@ from argo_harbor.cluster.errors import Forbidden
 from argo_harbor.cluster.nodes import BROKEN, Node
 from argo_harbor.cluster.pods import Pod, PullError, list_pods
 from argo_harbor.cluster.pulls import cause_of, pull_of, reported_pulls
+from argo_harbor.cluster.services import failed_service
 from argo_harbor.cluster.starts import verdict_on
 from argo_harbor.cluster.workflows import Workflow, find_workflow, list_parts
 from argo_harbor.model.causes import Cause, Causes, EndedBy
@@ -78,7 +79,7 @@ def judge(
     because = {
         identity: cause_of(error, head.platform.secrets.image_pull) for identity, error in pulls.items()
     }
-    because |= {pod.node_id: cause for pod in pods if (cause := verdict_on(pod))}
+    because |= {pod.node_id: cause for pod in pods if (cause := verdict_on(pod) or _broken(pod))}
     return Causes(
         ended_by=cut,
         attempts=dict(_of_attempts(nodes, because, cut)),
@@ -86,6 +87,11 @@ def judge(
         others=_of_others(workflows, nodes),
         seconds=(end - created).total_seconds() if created else 0.0,
     )
+
+
+def _broken(pod: Pod) -> Cause | None:
+    """Why a pod failed before it started, where a service that runs only once did."""
+    return failed_service(pod) if pod.phase == "Failed" else None
 
 
 def ended_by(run: Workflow, end: datetime) -> EndedBy | None:

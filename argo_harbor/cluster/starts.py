@@ -13,6 +13,7 @@ from argo_harbor.cluster.client import Cluster, Json
 from argo_harbor.cluster.paths import core, workflows
 from argo_harbor.cluster.pods import Pod
 from argo_harbor.cluster.pulls import cause_of
+from argo_harbor.cluster.services import failed_service
 from argo_harbor.model.causes import Cause
 from argo_harbor.workflow import names
 
@@ -51,7 +52,7 @@ class Starts:
             if error.lasting:
                 return cause_of(error, self._logins)
         said = pod.config_error()
-        return Cause("not_started", f"its pod cannot be made: {said}") if said else None
+        return Cause("not_started", f"its pod cannot be made: {said}") if said else failed_service(pod)
 
     def _too_late(self, pod: Pod) -> Cause:
         for error in pod.pull_errors():

@@ -8,6 +8,7 @@ and widens the rules after the agent, so the phase hooks do it by the plan.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, override
@@ -140,11 +141,19 @@ class SandboxEnvironment(BaseEnvironment):  # type: ignore[misc]  # Harbor is no
         done = await self.sandbox.exec(
             command,
             cwd=cwd or self.task_env_config.workdir,
-            env=self._merge_env(env),
+            env=self._variables(env),
             user=self._resolve_user(user),
             timeout_sec=timeout_sec,
         )
         return ExecResult(stdout=done.stdout, stderr=done.stderr, return_code=done.return_code)
+
+    def _variables(self, env: dict[str, str] | None) -> dict[str, str] | None:
+        """Of a command: the task's own win over those of its compose file, which are the container's."""
+        merged: dict[str, str] | None = self._merge_env(env)
+        if self.is_verifier or not (own := current().part.main_environment):
+            return merged
+        given = {each.name: os.environ[each.granted] if each.granted else each.text for each in own}
+        return given | (merged or {})
 
     @override
     async def upload_file(self, source_path: Path | str, target_path: str) -> None:

@@ -113,6 +113,8 @@ def _container(
             quantities(service.resources.request), quantities(service.resources.limit), ""
         ),
         "volumeMounts": mounts.of(service.name, service.mounts),
+        # The last lines of its log, where it can be seen why it failed.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     if not service.once:
         container["restartPolicy"] = "Always"
@@ -142,6 +144,8 @@ def _probe(probe: HealthProbe) -> Probe:
         "periodSeconds": probe.period_seconds,
         "timeoutSeconds": probe.timeout_seconds,
         "failureThreshold": probe.failures,
+        # An unhealthy container has nothing to finish.
+        "terminationGracePeriodSeconds": 1,
     }
 
 
