@@ -40,20 +40,24 @@ def test_submit_returns_once_the_cluster_has_accepted(cluster: ArgoBench, argo_h
     done = argo_harbor(*HELLO)
     assert done.status == 0, done.stderr
     (run_id,) = cluster.api.named("workflows")
-    first, accepted, rerun, follow = done.stdout.splitlines()
+    first, *published, accepted, rerun, follow = done.stdout.splitlines()
     assert first.startswith("Engine argo, context double, namespace argo-harbor, store ")
     assert "platform ConfigMap argo-harbor-platform in namespace argo-harbor" in first
     assert accepted.startswith(f"Run {run_id} accepted: 1 tasks, 1 trials, 20 at once; ")
     assert rerun.startswith("Rerun these tasks: argo-harbor runs submit --taskset 'hello-world#")
     assert follow == f"View evaluation run: argo-harbor runs status {run_id} --watch"
-    assert "published 1 of 1 tasks" in done.stderr
+    assert [line.rpartition("#")[0] for line in published] == [
+        "Published task argo-harbor-examples/hello-world",
+        "Published taskset hello-world",
+    ]
     again = argo_harbor(*HELLO)
+    assert again.stdout.splitlines()[1:3] == [line.replace("Published", "Unchanged") for line in published]
     assert f"{run_id} is already running" in again.stderr
 
 
 def test_flags_that_lead_there_stand_in_every_line_to_copy(cluster: ArgoBench, argo_harbor: Command) -> None:
     done = argo_harbor(*HELLO, "--engine", "argo", "--workspace", "argo-harbor")
-    for line in done.stdout.splitlines()[2:]:
+    for line in done.stdout.splitlines()[-2:]:
         assert line.endswith("--engine argo --namespace argo-harbor")
 
 

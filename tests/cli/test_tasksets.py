@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from argo_harbor.cli.published import published_lines
+from argo_harbor.sources.publish import PublishedTask, PublishedTaskset
 from argo_harbor.sources.read import load_taskset
 from argo_harbor.store import layout
 from argo_harbor.store.directory import DirectoryStore
 from tests.cli.conftest import Command
+from tests.engines.argo_bench import install
+from tests.support.api_server import ApiServer
+from tests.support.s3server import S3Server
 from tests.support.suites import make_suite
 
 
@@ -106,3 +113,77 @@ def test_a_broken_manifest_is_shown_with_its_cure(argo_harbor: Command, tmp_path
     again = argo_harbor("tasksets", "create", "--harbor-dir", suite)
     assert "Published taskset" in again.stdout
     assert argo_harbor("tasksets", "show", taskset.ref).status == 0
+
+
+@pytest.mark.services
+def test_a_clusters_store_is_one_for_all(
+    argo_harbor: Command,
+    api: ApiServer,
+    s3_server: S3Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install(api, platform=f'bucket = "{s3_server.bucket}"\nprefix = "{tmp_path.name}"')
+    monkeypatch.setenv("ARGO_HARBOR_STORE_ENDPOINT", s3_server.endpoint)
+    monkeypatch.setenv("ARGO_HARBOR_STORE_ACCESS_KEY", s3_server.access_key)
+    monkeypatch.setenv("ARGO_HARBOR_STORE_SECRET_KEY", s3_server.secret_key)
+    suite = make_suite(tmp_path / "suite", tasks=3)
+    first = argo_harbor("tasksets", "create", "--harbor-dir", suite, "--engine", "argo")
+    assert (first.status, first.stdout.count("Published")) == (0, 4)
+    ref = first.stdout.splitlines()[-1]
+    assert f"{s3_server.endpoint}/{s3_server.bucket}" in first.stderr
+    again = argo_harbor("tasksets", "create", "--harbor-dir", suite, "--engine", "argo")
+    assert again.stdout.count("Unchanged") == 4
+    (line,) = argo_harbor("tasksets", "list", "--json").json("tasksets-document-1")["tasksets"]
+    assert (line["taskset_ref"], line["in_store"]) == (ref, 3)
+    shown = argo_harbor("tasksets", "show", ref[:20], "--engine", "argo")
+    assert f"argo-harbor runs submit --taskset '{ref}' --engine argo" in shown.stdout
+    monkeypatch.setenv("ARGO_HARBOR_STORE_SECRET_KEY", "wrong")
+    refused = argo_harbor("tasksets", "create", "--harbor-dir", suite, "--json")
+    assert (refused.status, refused.error["code"]) == (5, "store_unreadable")
+
+
+def test_a_task_that_changed_ends_the_command_with_every_file(
+    argo_harbor: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = make_suite(tmp_path / "suite", tasks=3)
+    taskset = load_taskset(suite)
+    for task in taskset.tasks[1:]:
+        (suite / task.folder / "README.md").write_text("edited")
+    monkeypatch.setattr("argo_harbor.sources.directory.read_directory", lambda path: taskset)
+    done = argo_harbor("tasksets", "create", "--harbor-dir", suite, "--json")
+    assert (done.status, done.error["code"]) == (3, "source_changed")
+    assert [(item["task"], item["file"]) for item in done.error["items"]] == [
+        ("acme/task-0001", "README.md"),
+        ("acme/task-0002", "README.md"),
+    ]
+
+
+def test_verify_repairs_what_somebody_damaged(argo_harbor: Command, tmp_path: Path) -> None:
+    suite = make_suite(tmp_path / "suite", tasks=2)
+    taskset = load_taskset(suite)
+    argo_harbor("tasksets", "create", "--harbor-dir", suite)
+    store = DirectoryStore(tmp_path / "store" / "local")
+    store.put(layout.task_archive(taskset.tasks[0].digest), b"x" * 100)
+    create = ("tasksets", "create", "--harbor-dir", suite)
+    assert argo_harbor(*create).stdout.count("Unchanged") == 3
+    verified = argo_harbor(*create, "--verify").stdout.splitlines()
+    assert [line.partition(" ")[0] for line in verified[:-1]] == ["Published", "Unchanged", "Published"]
+    assert argo_harbor(*create, "--verify").stdout.count("Unchanged") == 3
+
+
+def test_names_cannot_command_a_terminal(argo_harbor: Command, tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store" / "local")
+    store.put("tasksets/\x1b[2J/\x1b[1m.json", b"{}")
+    listed = argo_harbor("tasksets", "list")
+    assert "\x1b" not in listed.stdout + listed.stderr
+
+
+def test_a_large_suite_is_summed_up_where_a_run_is_submitted() -> None:
+    tasks = tuple(PublishedTask(index, f"t{index}", "0" * 64, index < 2) for index in range(51))
+    digest = "1" * 64
+    assert list(published_lines(PublishedTaskset(f"suite#{digest}", tasks, 60, True))) == [
+        "Published 2 of 51 tasks, 49 unchanged",
+        f"Published taskset suite#{digest[:12]} (51 of 60 tasks)",
+    ]
+    assert len(list(published_lines(PublishedTaskset(f"suite#{digest}", tasks[:50], 60, True)))) == 51

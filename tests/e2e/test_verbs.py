@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -110,9 +111,11 @@ def test_submit_says_where_it_runs_and_how_to_go_on(user: User, submitted: Done,
     assert submitted.status == 0, submitted.stderr
     lines = submitted.stdout.splitlines()
     assert lines[0].startswith(f"Engine {user.engine}, ")
-    assert lines[1].startswith(f"Run {run_id} accepted: 3 tasks, 3 trials, ")
-    assert lines[2].startswith("Rerun these tasks: argo-harbor runs submit --taskset 'verbs#")
-    assert lines[3].startswith(f"View evaluation run: argo-harbor runs status {run_id}")
+    assert all(re.match(r"(Published|Unchanged) task [abc]-\w+#[0-9a-f]{12}$", line) for line in lines[1:4])
+    assert re.match(r"(Published|Unchanged) taskset verbs#[0-9a-f]{12} \(3 of 3 tasks\)$", lines[4])
+    assert lines[5].startswith(f"Run {run_id} accepted: 3 tasks, 3 trials, ")
+    assert lines[6].startswith("Rerun these tasks: argo-harbor runs submit --taskset 'verbs#")
+    assert lines[7].startswith(f"View evaluation run: argo-harbor runs status {run_id}")
     assert lines[-1].startswith("Report: ")
     assert lines[-1].endswith("/agent-eval-results/report.html")
     assert "Coverage: 2 of 3 scored, 0 failed, 1 missing" in submitted.stdout
