@@ -72,8 +72,6 @@ class Asking:
                 with understood():
                     return await call()
             except faults as error:
-                if isinstance(error, TimeoutError):
-                    raise
                 problem, again = self._explain(error)
                 if not again or tried == _TRIES:
                     raise problem from error

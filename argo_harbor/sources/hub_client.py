@@ -42,11 +42,14 @@ def cache_folder() -> Path:
         for part in ("harbor.db.client", "harbor.storage.supabase"):
             importlib.import_module(part)
         from harbor import constants
-    except ImportError as error:
+    except (ImportError, RuntimeError) as error:
+        # For an account without a home folder, Harbor's import ends with a RuntimeError.
         raise PlatformError(
             "harbor_not_found",
             f"the Hub is read with Harbor's own client, which cannot be loaded: {error}",
-            "pip install 'argo-harbor[pod]' brings it",
+            "pip install 'argo-harbor[pod]' brings it"
+            if isinstance(error, ImportError)
+            else "set HOME to the folder that Harbor may keep packages in",
         ) from error
     return Path(constants.PACKAGE_CACHE_DIR)
 

@@ -26,7 +26,6 @@ class HubTasks:
         self._hub = hub
         self._cache = cache
         self._say = say
-        self._slots = asyncio.Semaphore(AT_A_TIME)
         self._members: dict[str, Member] = {}
         self._problems: list[HarborError] = []
         self._done = 0
@@ -48,12 +47,23 @@ class HubTasks:
 
     async def _fetch_all(self, missing: Sequence[TasksetMember]) -> None:
         folder = program_folder("hub")
+        slots = asyncio.Semaphore(AT_A_TIME)
         said = time.monotonic()
-        for step in asyncio.as_completed([self._fetch(task, folder) for task in missing]):
-            await step
+
+        async def fetch(task: TasksetMember) -> None:
+            nonlocal said
+            async with slots:
+                # A Hub that is gone would be waited for once more for every task.
+                if any(isinstance(problem, PlatformError) for problem in self._problems):
+                    return
+                await self._fetch(task, folder / task.digest)
             if time.monotonic() - said > SAY_EVERY:
                 said = time.monotonic()
                 self._say(f"{self._done} of {len(missing)} tasks are here")
+
+        async with asyncio.TaskGroup() as group:
+            for task in missing:
+                group.create_task(fetch(task))
 
     def _plan(self, missing: Sequence[TasksetMember], wanted: int) -> str:
         text = f"Fetching {len(missing)} of {wanted} tasks"
@@ -70,23 +80,18 @@ class HubTasks:
                 self._members[task.name] = member
         return [task for task in wanted if task.name not in self._members]
 
-    async def _fetch(self, task: TasksetMember, folder: Path) -> None:
-        async with self._slots:
-            # A Hub that is gone would be waited for once more for every task.
-            if any(isinstance(problem, PlatformError) for problem in self._problems):
-                return
-            archive = folder / task.digest
-            try:
-                warned = await self._hub.fetch(task, archive)
-                self._members[task.name] = await asyncio.to_thread(self._keep, task, archive)
-            except HarborError as error:
-                self._problems.append(error)
-                return
-            finally:
-                archive.unlink(missing_ok=True)
-            self._done += 1
-            if warned is not None:
-                self.warnings.append(warned)
+    async def _fetch(self, task: TasksetMember, archive: Path) -> None:
+        try:
+            warned = await self._hub.fetch(task, archive)
+            self._members[task.name] = await asyncio.to_thread(self._keep, task, archive)
+        except HarborError as error:
+            self._problems.append(error)
+            return
+        finally:
+            archive.unlink(missing_ok=True)
+        self._done += 1
+        if warned is not None:
+            self.warnings.append(warned)
 
     def _keep(self, task: TasksetMember, archive: Path) -> Member:
         self._cache.keep(task, archive)

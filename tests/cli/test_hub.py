@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -81,6 +82,10 @@ def test_the_program_uses_the_home_and_the_hub_of_its_environment(
     assert [line for line in hub_site.hub.asked if "/rest/" not in line and "/storage/" not in line] == []
 
 
+_LIST = """
+from argo_harbor.cli.main import run
+sys.exit(run(["compile", "--harbor-hub", "acme/mini", "--list-tasks"]))
+"""
 _WITHOUT_HARBOR = """
 import sys
 
@@ -90,16 +95,30 @@ class NoHarbor:
             raise ModuleNotFoundError("No module named 'harbor'", name=name)
 
 sys.meta_path.insert(0, NoHarbor())
-from argo_harbor.cli.main import run
-sys.exit(run(["compile", "--harbor-hub", "acme/mini", "--list-tasks"]))
+"""
+_WITHOUT_HOME = """
+import os, pwd, sys
+
+def getpwuid(number):
+    raise KeyError(number)
+
+pwd.getpwuid = getpwuid
+os.environ.pop("HOME", None)
 """
 
 
-def test_without_harbor_the_install_line_is_the_hint(program: Program) -> None:
-    import subprocess
-
+@pytest.mark.parametrize(
+    ("setting", "hint"),
+    [
+        (_WITHOUT_HARBOR, "pip install 'argo-harbor[pod]' brings it"),
+        (_WITHOUT_HOME, "set HOME to the folder"),
+    ],
+)
+def test_where_harbor_cannot_be_loaded_the_cure_is_the_hint(
+    program: Program, setting: str, hint: str
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _WITHOUT_HARBOR],
+        [sys.executable, "-c", setting + _LIST],
         env=program.environment(),
         capture_output=True,
         text=True,
@@ -107,4 +126,4 @@ def test_without_harbor_the_install_line_is_the_hint(program: Program) -> None:
     )
     assert done.returncode == 5
     assert done.stderr.startswith("error[harbor_not_found]")
-    assert "hint: pip install 'argo-harbor[pod]'" in done.stderr
+    assert f"hint: {hint}" in done.stderr

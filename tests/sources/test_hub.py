@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from argo_harbor.errors import Refused, UsageError
+from argo_harbor.model.taskset import TasksetMember
+from argo_harbor.sources import hub_cache
 from argo_harbor.sources.directory import DirectorySource
+from argo_harbor.sources.unpack import unpack
 from tests.support.fixtures_hub import HubSite
 
 pytestmark = pytest.mark.filterwarnings("ignore:The '.*' parameter is deprecated:DeprecationWarning")
@@ -34,7 +37,7 @@ def test_a_dataset_is_the_suite_that_was_published(hub_site: HubSite) -> None:
 
 def test_a_tag_a_revision_and_a_digest_name_versions(hub_site: HubSite) -> None:
     old = hub_site.version
-    new = hub_site.hub.publish("acme/mini", *sorted(hub_site.suite.iterdir())[:2])
+    new = hub_site.hub.publish("acme/mini", *hub_site.folders[:2])
     old.tags.append("stable")
     for ref, version in {
         "": new,
@@ -136,6 +139,45 @@ def test_a_copy_that_was_changed_is_fetched_again(hub_site: HubSite, change: Any
     assert [path.name for path in root.parent.iterdir() if path.name.startswith(".")] == []
 
 
+def test_a_copy_that_cannot_be_read_is_none(hub_site: HubSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = hub_site.load()
+    root = found.tasks[0].root
+    assert root is not None
+    _break(root)
+
+    def unreadable(path: str, **_: bool) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(hub_cache, "read_tree", unreadable)
+    assert hub_site.load() == found
+
+
+def test_another_program_may_be_quicker(hub_site: HubSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unpack_and_lose(archive: Path, dest: Path, *, digest: str) -> None:
+        unpack(archive, dest, digest=digest)
+        (place,) = [task for task in hub_site.version.tasks if task.digest == digest]
+        shutil.copytree(dest, hub_site.cache / place.name / digest)
+
+    monkeypatch.setattr(hub_cache, "unpack", unpack_and_lose)
+    monkeypatch.setattr(hub_cache.HubCache, "has_some", lambda *_: False)
+    assert hub_site.load().tasks == DirectorySource(hub_site.suite).load().tasks
+
+
+def test_a_copy_that_is_changed_at_once_is_not_used(
+    hub_site: HubSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = hub_cache.HubCache.keep
+
+    def keep(cache: hub_cache.HubCache, task: TasksetMember, archive: Path) -> None:
+        real(cache, task, archive)
+        _edit(cache.path(task))
+
+    monkeypatch.setattr(hub_cache.HubCache, "keep", keep)
+    with pytest.raises(Refused) as caught:
+        hub_site.load()
+    assert (caught.value.code, len(caught.value.items)) == ("source_changed", 3)
+
+
 def test_a_changed_copy_is_never_used_when_the_hub_has_no_other(hub_site: HubSite) -> None:
     root = hub_site.load().tasks[0].root
     assert root is not None
@@ -147,9 +189,10 @@ def test_a_changed_copy_is_never_used_when_the_hub_has_no_other(hub_site: HubSit
 
 
 def test_what_is_wrong_in_tasks_is_found_in_all_of_them_and_fetched_once(hub_site: HubSite) -> None:
-    for folder in sorted(hub_site.suite.iterdir())[:2]:
+    broken = shutil.copytree(hub_site.suite, hub_site.home / "broken")
+    for folder in sorted(broken.iterdir())[:2]:
         (folder / "tests/test.sh").unlink()
-    hub_site.hub.publish("acme/mini", *sorted(hub_site.suite.iterdir()))
+    hub_site.hub.publish("acme/mini", *sorted(broken.iterdir()))
     for _ in range(2):
         problem = hub_site.fails()
         assert isinstance(problem, Refused)

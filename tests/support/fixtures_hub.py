@@ -27,6 +27,7 @@ class HubSite:
 
     hub: Hub
     suite: Path
+    """All tests read it, and none may change it."""
     home: Path
     cache: Path
     """Where Harbor keeps packages."""
@@ -51,14 +52,19 @@ class HubSite:
         return caught.value
 
 
+@pytest.fixture(scope="session")
+def hub_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_suite(tmp_path_factory.mktemp("hub") / "mini", tasks=3)
+
+
 @pytest.fixture
-def hub_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubSite]:
+def hub_site(hub_suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubSite]:
     # Harbor takes a while to import, which most tests do not need.
     from tests.support.hub_server import point_harbor_at, serving_hub
 
-    suite = make_suite(tmp_path / "mini", tasks=3)
     home = tmp_path / "home"
     home.mkdir()
     with serving_hub() as hub:
         cache = point_harbor_at(hub, monkeypatch, home)
-        yield HubSite(hub, suite, home, cache, hub.publish(NAME, *sorted(suite.iterdir())))
+        version = hub.publish(NAME, *sorted(hub_suite.iterdir()))
+        yield HubSite(hub, hub_suite, home, cache, version)
