@@ -21,7 +21,7 @@ from typing import Any
 
 from argo_harbor.errors import Finding, HarborError, PlatformError, Refused, UsageError
 from argo_harbor.model.taskset import TasksetMember, Warned
-from argo_harbor.sources.hub_asking import Asking, Patience, understood
+from argo_harbor.sources.hub_asking import LOGIN, Asking, Patience, understood, unreachable
 from argo_harbor.sources.hub_dataset import PUBLISHER, HubDataset, HubTask, yanked_warning
 from argo_harbor.sources.hub_ref import HubRef
 from argo_harbor.sources.member import printable
@@ -139,9 +139,7 @@ class HubClient:
         await self._asking.answer(
             lambda: self._download(task, found.archive_path, into), seconds=self._patience.archive
         )
-        if not found.yanked_at:
-            return None
-        return yanked_warning(task.name, found.yanked_reason or "", "version of the task")
+        return yanked_warning(found.yanked_reason or "", task=task.name) if found.yanked_at else None
 
     async def _download(self, task: TasksetMember, place: str, into: Path) -> None:
         import httpx
@@ -156,8 +154,12 @@ class HubClient:
         url = str(client.storage_url.joinpath("object", BUCKET, *parts))
         timeout = httpx.Timeout(self._patience.answer)
         async with client.storage.session.stream("GET", url, timeout=timeout) as response:
-            if response.status_code in {400, 404} and await _is_absent(response):
-                raise _refused(task, "has no archive on the Hub")
+            if response.is_error:
+                meant = await _meant(response)
+                if meant in {"400", "404"}:
+                    raise _refused(task, "has no archive on the Hub")
+                if meant in {"401", "403"}:
+                    raise unreachable(f"the Hub does not let us in: {meant} for {task.name}", LOGIN)
             response.raise_for_status()
             try:
                 await _write(task, response, into)
@@ -221,18 +223,17 @@ async def _or_none[T](answer: Awaitable[T]) -> T | None:
         return None
 
 
-async def _is_absent(response: Any) -> bool:
-    """The storage says with 400 what it means by a status in the body."""
+async def _meant(response: Any) -> str:
+    """The status of an error of the storage, which often answers 400 and says in the body what it means."""
     body = b""
     async for chunk in response.aiter_bytes():
         body = (body + chunk)[:_LONGEST_ERROR]
         if len(body) == _LONGEST_ERROR:
             break
     try:
-        meant = json.loads(body)["statusCode"]
+        return str(json.loads(body)["statusCode"])
     except (ValueError, LookupError, TypeError):
-        meant = response.status_code
-    return str(meant) in {"400", "404"}
+        return str(response.status_code)
 
 
 async def _write(task: TasksetMember, response: Any, into: Path) -> None:

@@ -60,13 +60,13 @@ class HubDataset:
     def warnings(self) -> tuple[Warned, ...]:
         if self.yanked is None:
             return ()
-        return (yanked_warning(self.pinned, self.yanked, "version of the dataset"),)
+        return (yanked_warning(self.yanked, file=self.pinned),)
 
 
-def yanked_warning(what: str, reason: str, kind: str) -> Warned:
+def yanked_warning(reason: str, *, task: str = "", file: str = "") -> Warned:
     why = f": {printable(reason)[:200]}" if reason else ""
     hint = "take a newer version unless you repeat an old run"
-    return Warned("version_yanked", f"{what} is a {kind} that its publisher withdrew{why}", hint=hint)
+    return Warned("version_yanked", f"was withdrawn by its publisher{why}", hint=hint, task=task, file=file)
 
 
 def dataset_digest(tasks: Iterable[HubTask], files: Iterable[tuple[str, str]]) -> str:

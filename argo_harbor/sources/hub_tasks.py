@@ -29,7 +29,12 @@ class HubTasks:
         self._members: dict[str, Member] = {}
         self._problems: list[HarborError] = []
         self._done = 0
-        self.warnings: list[Warned] = []
+        self._warned: list[Warned] = []
+
+    @property
+    def warnings(self) -> list[Warned]:
+        """About the versions that were fetched, by name."""
+        return sorted(self._warned, key=lambda warned: warned.task)
 
     async def bring(self, wanted: Sequence[TasksetMember]) -> list[Member]:
         """The tasks in the order of `wanted`, with what is wrong in them.
@@ -56,7 +61,7 @@ class HubTasks:
                 # A Hub that is gone would be waited for once more for every task.
                 if any(isinstance(problem, PlatformError) for problem in self._problems):
                     return
-                await self._fetch(task, folder / task.digest)
+                await self._fetch(task, folder / task.name.replace("/", "@"))
             if time.monotonic() - said > SAY_EVERY:
                 said = time.monotonic()
                 self._say(f"{self._done} of {len(missing)} tasks are here")
@@ -91,7 +96,7 @@ class HubTasks:
             archive.unlink(missing_ok=True)
         self._done += 1
         if warned is not None:
-            self.warnings.append(warned)
+            self._warned.append(warned)
 
     def _keep(self, task: TasksetMember, archive: Path) -> Member:
         self._cache.keep(task, archive)

@@ -163,7 +163,8 @@ def test_who_is_not_let_in_is_told_to_sign_in(
 def test_a_refusal_that_the_storage_hides_in_the_body_is_no_missing_archive(hub_site: HubSite) -> None:
     body = b'{"statusCode": "403", "error": "Unauthorized", "message": "jwt expired"}'
     fault(hub_site, "/storage/", status=400, body=body, times=99)
-    assert hub_site.fails().code == "source_unreachable"
+    problem = hub_site.fails()
+    assert (problem.code, "harbor auth login" in problem.hint) == ("source_unreachable", True)
     hub_site.hub.faults.clear()
     fault(hub_site, "/storage/", status=404, body=b"x" * 100_000, times=99)
     assert hub_site.fails().code == "source_unreadable"

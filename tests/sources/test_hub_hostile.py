@@ -101,6 +101,15 @@ def test_two_tasks_in_each_others_place_are_refused_although_every_digest_agrees
     assert "calls itself 'acme/task-0000'" in problem.items[1].message
 
 
+def test_two_names_for_one_task_are_refused(hub_site: HubSite) -> None:
+    first, second, _ = hub_site.version.tasks
+    second.digest, second.archive = first.digest, first.archive
+    rehash(hub_site.version)
+    problem = hub_site.fails()
+    assert [(item.task, item.key) for item in problem.items] == [(second.name, "task.name")]
+    assert len(hub_site.load(tasks=[0, 2])) == 2
+
+
 def test_a_dataset_whose_digest_is_not_that_of_its_tasks_is_refused(hub_site: HubSite) -> None:
     left_out = hub_site.version.tasks.pop()
     problem = hub_site.fails()
@@ -186,7 +195,8 @@ def test_withdrawn_versions_are_a_warning(hub_site: HubSite) -> None:
     assert [warning.code for warning in found.warnings] == ["version_yanked", "version_yanked"]
     assert "licence" in found.warnings[0].message
     assert found.warnings[0].message.isprintable()
-    assert "acme/task-0001" in found.warnings[1].message
+    assert [warning.task for warning in found.warnings] == ["", "acme/task-0001"]
+    assert found.warnings[0].file == f"{NAME}@sha256:{hub_site.version.digest}"
 
 
 def test_a_task_that_resolves_to_something_else_is_refused(hub_site: HubSite) -> None:
