@@ -10,6 +10,7 @@ pytest_plugins = [
     "tests.support.fixtures_api",
     "tests.support.fixtures_argo",
     "tests.support.fixtures_cluster",
+    "tests.support.fixtures_git",
     "tests.support.fixtures_hub",
     "tests.support.fixtures_s3",
 ]

@@ -20,7 +20,7 @@ from argo_harbor.sources.git_errors import GitFailed, explain
 from argo_harbor.sources.git_files import check_links, check_sizes, write_files
 from argo_harbor.sources.git_folders import WHOLE, check_folder, no_folder, no_tasks
 from argo_harbor.sources.git_pointers import hashed_pointers, placed_pointers
-from argo_harbor.sources.git_program import UPLOAD_PACK, Git, find_git
+from argo_harbor.sources.git_program import PATIENCE, UPLOAD_PACK, Git, find_git
 from argo_harbor.sources.git_refs import (
     Wanted,
     default_branch,
@@ -34,13 +34,19 @@ from argo_harbor.sources.git_tree import Choice, choose
 from argo_harbor.sources.selection import select
 from argo_harbor.sources.source import Listing, Selection, program_folder
 
+_PATIENCE_FOR_A_HINT = 10.0
+
 
 class GitSource:
     """See `TaskSource`. The digest of a suite needs all of its files, so both calls fetch them."""
 
-    def __init__(self, text: str, *, say: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self, text: str, *, say: Callable[[str], None] = lambda text: None, patience: float = PATIENCE
+    ) -> None:
+        """`patience`: seconds that a server may send nothing."""
         self._text = text
         self._say = say
+        self._patience = patience
 
     def list(self, tasks: Selection = None) -> Listing:
         return Listing.of(select(self._read(), tasks))
@@ -57,17 +63,12 @@ class GitSource:
         folder = program_folder("git")
         try:
             with tempfile.TemporaryDirectory(dir=folder) as work:
-                git = Git(program, Path(work), address.shown, self._say)
+                git = Git(program, Path(work), address.shown, self._say, self._patience)
                 return _Reading(git, address).read(folder)
-        except OSError as error:
+        except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
-            raise PlatformError(
-                "source_unreachable",
-                f"the files of {address.shown} cannot be written: {error.strerror or error}",
-                f"make room in {tempfile.gettempdir()}, or set TMPDIR to another folder",
-            ) from error
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                raise _unwritable(error, address) from error
             raise
 
 
@@ -88,16 +89,16 @@ class _Reading:
         choice = self._choose(wanted, commit)
         last = wanted.folder.rpartition("/")[2]
         # The name of the folder is the name of a single task that has none of its own.
-        root = folder / "suite" / (taskset_name(f"/{self._address.repository}") if last == WHOLE else last)
+        root = folder / "suite" / (self._address.repository if last == WHOLE else last)
         pointers = self._bring(choice, root)
         taskset = _read_tasks(root, pointers, is_task=choice.is_task)
-        by_folder = wanted.folder not in {DEFAULT_FOLDER, WHOLE}
-        dataset = self._address.dataset
+        named_by_folder = wanted.folder not in {DEFAULT_FOLDER, WHOLE}
+        within = "" if wanted.folder == DEFAULT_FOLDER else f"/{wanted.folder}"
         return replace(
             taskset,
-            name=taskset_name(f"/{last if by_folder else self._address.repository}"),
+            name=taskset_name(f"/{last if named_by_folder else self._address.repository}"),
             warnings=(*choice.warnings, *taskset.warnings),
-            origin=Origin(pinned, f"{dataset}/{wanted.folder}" if by_folder else dataset, commit),
+            origin=Origin(pinned, f"{self._address.dataset}{within}", commit),
         )
 
     def _resolve(self) -> Wanted:
@@ -107,26 +108,27 @@ class _Reading:
             return whole
         try:
             try:
-                return look_up(self._address, parse_refs(self._ask("--heads", "--tags")))
+                return look_up(self._address, parse_refs(self._refs(self._git, "--heads", "--tags")))
             except UsageError:
                 # Refs of neither kind, such as pull/12/head, are listed only when asked for: there are many.
-                others = parse_refs(self._ask(named=possible_refs(self._address)))
+                others = parse_refs(self._refs(self._git, named=possible_refs(self._address)))
                 if not others:
                     raise
                 return look_up(self._address, others)
         except GitFailed as failed:
             raise explain(failed, self._address) from failed
 
-    def _ask(self, *options: str, named: Sequence[str] = ()) -> bytes:
+    def _refs(self, git: Git, *options: str, named: Sequence[str] = ()) -> bytes:
         """Refs of the repository, all or those `named`. Raises GitFailed."""
         served = [f"--upload-pack={UPLOAD_PACK}"] if self._address.local else []
-        return self._git.ask("ls-remote", *options, *served, "--", self._address.url, *named)
+        return git.ask("ls-remote", *options, *served, "--", self._address.url, *named)
 
     def _no_ref(self) -> UsageError:
         """Asks for the default branch, so that the hint can be copied."""
         branch = ""
+        hurried = replace(self._git, patience=min(self._git.patience, _PATIENCE_FOR_A_HINT))
         try:
-            branch = default_branch(self._ask("--symref", named=["HEAD"]))
+            branch = default_branch(self._refs(hurried, "--symref", named=["HEAD"]))
         except (GitFailed, PlatformError) as error:
             self._git.say(f"{self._address.shown} did not name its default branch: {error}")
         if not branch:
@@ -159,6 +161,14 @@ class _Reading:
         if not choice.is_task:
             check_links(str(root))
         return pointers
+
+
+def _unwritable(error: OSError, address: GitAddress) -> PlatformError:
+    return PlatformError(
+        "source_unreachable",
+        f"the files of {address.shown} cannot be written: {error.strerror or error}",
+        f"make room in {tempfile.gettempdir()}, or set TMPDIR to another folder",
+    )
 
 
 def _read_tasks(root: Path, pointers: list[str], *, is_task: bool) -> Taskset:

@@ -28,6 +28,8 @@ _SCP = re.compile(
 )
 _SPLIT = re.compile(r"/-/tree/|/tree/|@")
 _NOT_IN_REFS = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|//")
+_SERVER = re.compile(r"@[^/@:]+\.[A-Za-z]{2,}(?::[0-9]+)?/")
+_NO_REPOSITORY = re.compile(r"/*(?:@[^/]*)?/*")
 _HUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 
 
@@ -108,7 +110,7 @@ def _split(text: str, is_repository: Callable[[str], bool]) -> _Parts | None:
 
 def _split_remote(path: str) -> _Parts:
     """Of a path on a server. `@` after a slash begins a scoped name; a ref may hold both `@` and slashes."""
-    ways = [parts for parts in _splits(path) if parts.base.strip("/")]
+    ways = [parts for parts in _splits(path) if not _NO_REPOSITORY.fullmatch(parts.base)]
     trees = [parts for parts in ways if parts.trail]
     refs = [parts for parts in ways if parts.ref and not (parts.base.endswith("/") and "/" in parts.ref)]
     neither = [parts for parts in ways if not parts.trail and not parts.ref]
@@ -143,7 +145,9 @@ def _of_scp(text: str) -> GitAddress:
     if parsed is None:
         raise UsageError("unknown_flag_value", "--harbor-git names no proper host", FORMS)
     path = parsed["path"]
-    if parsed["user"] is None and ":" not in path and "@" in path.partition("/")[0]:
+    if parsed["host"].lower() in TRANSPORTS:
+        raise UsageError("unknown_flag_value", f"a URL begins with {parsed['host'].lower()}://", FORMS)
+    if parsed["user"] is None and _SERVER.search(path):
         # `me:secret@host/…`: a URL whose scheme was forgotten.
         raise _password()
     prefix = f"{parsed['user']}@{parsed['host']}" if parsed["user"] else parsed["host"]
@@ -159,7 +163,9 @@ def _of_path(text: str) -> GitAddress:
     if parts is None:
         hub = _HUB.match(text)
         hint = f"of a server: https://github.com/{text}" if hub else FORMS
-        raise UsageError("unknown_flag_value", f"there is no Git repository at {printable(text)}", hint)
+        # Whatever holds both may hold a password as well.
+        shown = "the path of --harbor-git" if ":" in text and "@" in text else printable(text)
+        raise UsageError("unknown_flag_value", f"there is no Git repository at {shown}", hint)
     _check_ref(parts.ref)
     path = _absolute(parts.base)
     return _address(parts, url=path, shown=parts.base, path=path)
@@ -178,13 +184,14 @@ def _of_file_url(rest: str) -> GitAddress:
 
 
 def _address(parts: _Parts, *, url: str, shown: str, path: str = "") -> GitAddress:
-    names = [name for name in (path or parts.base).split("/") if name and name != ".git"]
-    names = [name.removesuffix(".git") or name for name in names[-2:]]
+    names = [name.removesuffix(".git") for name in (path or parts.base).split("/")]
+    # Also what is left without the suffix must be a name: it becomes a folder's.
+    names = [name for name in names if name.strip(".")] or [DEFAULT_FOLDER]
     return GitAddress(
         url=url,
         shown=shown,
-        dataset=names[-1] if path else "/".join(names),
-        repository=names[-1] if names else "tasks",
+        dataset=names[-1] if path else "/".join(names[-2:]),
+        repository=names[-1],
         ref=parts.ref,
         trail=parts.trail,
         local=bool(path),

@@ -37,6 +37,12 @@ class GitFailed(Exception):
 def explain(failed: GitFailed, address: GitAddress) -> HarborError:
     """The error of ours for a server, or a repository of this machine, that did not give what was asked."""
     shown = address.shown
+    if failed.says("cannot run "):
+        return PlatformError(
+            "source_unreachable",
+            f"git cannot start what it needs for {shown}: {failed.reason}",
+            "install that program",
+        )
     if failed.says("dubious ownership"):
         return PlatformError(
             "source_unreachable",

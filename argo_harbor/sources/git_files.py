@@ -42,7 +42,8 @@ def write_files(entries: Iterable[Entry], contents: BinaryIO, folder: str) -> li
     """Write entries below `folder`, which is ours, from the frames of `git cat-file --batch`, in that order.
 
     Links come last, so that nothing is written through one. Returns the paths of Git LFS pointers.
-    Raises PlatformError for a stream that ends early, OSError when the disk does not take it.
+    Raises Refused for a link that names nothing, PlatformError for a stream that ends early, OSError when the
+    disk does not take it.
     """
     pointers = []
     links = []
@@ -50,7 +51,10 @@ def write_files(entries: Iterable[Entry], contents: BinaryIO, folder: str) -> li
         size = _read_header(contents, entry)
         place = os.path.join(os.fsencode(folder), entry.path)
         if entry.is_link:
-            links.append((place, _read(contents, size)))
+            target = _read(contents, size)
+            if not target or b"\0" in target:
+                raise Refused.of([_no_target(os.fsdecode(entry.path))])
+            links.append((place, target))
         else:
             os.makedirs(os.path.dirname(place), exist_ok=True)
             if _write(contents, size, place, program=entry.is_program):
@@ -110,6 +114,11 @@ def _read(contents: BinaryIO, size: int) -> bytes:
 def _broken() -> PlatformError:
     hint = "try again; if it stays so, clone the repository yourself and use --harbor-dir"
     return PlatformError("source_unreachable", "a file of the repository cannot be read", hint)
+
+
+def _no_target(path: str) -> Finding:
+    hint = "the repository has to be repaired"
+    return Finding("source_unreadable", "is a link without a target", hint, file=printable(path))
 
 
 def _too_large(path: str, size: int) -> Finding:

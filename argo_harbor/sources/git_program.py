@@ -50,6 +50,8 @@ _SETTINGS = (
     "core.fsmonitor=false",
     "credential.interactive=false",
     "fetch.recurseSubmodules=false",
+    # Packs are counted while they grow, and loose objects are not.
+    "fetch.unpackLimit=1",
     "fetch.writeCommitGraph=false",
     "gc.auto=0",
     "maintenance.auto=false",
@@ -73,6 +75,7 @@ class Git:
     server: str
     """Whom a network command waits for, as people are told."""
     say: Say
+    patience: float = PATIENCE
 
     @property
     def repository(self) -> Path:
@@ -119,7 +122,7 @@ class Git:
             return stdout.read()
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
-        settings = (*_SETTINGS, "http.lowSpeedLimit=1", f"http.lowSpeedTime={max(1, int(PATIENCE))}")
+        settings = (*_SETTINGS, "http.lowSpeedLimit=1", f"http.lowSpeedTime={max(1, int(self.patience))}")
         return [self.program, *(part for setting in settings for part in ("-c", setting)), *arguments]
 
     def _start(
@@ -157,7 +160,7 @@ class Git:
                 before, changed = printed + received, now
             if printed > MAX_OUTPUT_BYTES or received > MAX_DOWNLOAD_BYTES:
                 raise _unreachable(f"{self.server} sends more than a suite may hold")
-            if now - changed > PATIENCE or now - started > LONGEST:
+            if now - changed > self.patience or now - started > LONGEST:
                 raise _unreachable(f"{self.server} does not answer: gave up after {now - started:.0f}s")
             if now - told > SAY_EVERY:
                 told = now

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import BinaryIO
 
 from argo_harbor.errors import PlatformError, UsageError
@@ -15,7 +16,7 @@ from argo_harbor.sources.git_address import GitAddress
 from argo_harbor.sources.git_errors import GitFailed, explain
 from argo_harbor.sources.git_program import UPLOAD_PACK, Git
 from argo_harbor.sources.git_refs import Wanted
-from argo_harbor.sources.git_tree import Entry, parse_entries, split_entries
+from argo_harbor.sources.git_tree import MAX_ENTRIES, Entry, parse_entries, split_entries
 from argo_harbor.sources.tree import CONFIG
 
 _REMOTE = "argo-harbor-source"
@@ -78,7 +79,7 @@ class Snapshot:
         """Number of tasks by the folder of the commit that holds them, `.` for the repository itself."""
         found: dict[str, int] = {}
         with self._stream("ls-tree", "-r", "-z", commit) as listed:
-            for _, path in split_entries(listed):
+            for _, path in islice(split_entries(listed), MAX_ENTRIES):
                 parts = path.decode(errors="replace").split("/")
                 if parts[-1] == CONFIG and len(parts) > 1 and not parts[-2].startswith("."):
                     folder = "/".join(parts[:-2]) or "."

@@ -22,7 +22,8 @@ MAX_ENTRIES = 1_000_000
 """Of one suite: ten thousand tasks of a hundred files."""
 _MAX_PATH_BYTES = MAX_PATH_BYTES - 1024
 """Leaves room for the folder that it is written to, within what Linux takes."""
-_MAX_LINE_BYTES = 1 << 17
+_MAX_LIST_BYTES = 256 << 20
+_MAX_FINDINGS = 100
 _CHUNK = 1 << 18
 _CONFIG = os.fsencode(CONFIG)
 _LINK, _PROGRAM, _SUBMODULE = b"120000", b"100755", b"160000"
@@ -70,25 +71,32 @@ class Choice:
 def split_entries(listed: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
     """(attributes, path) of each line that `git ls-tree -z` prints.
 
-    Raises Refused for more than MAX_ENTRIES.
+    Raises Refused for a list that is too long to be one of files.
     """
-    count = 0
+    total = 0
     rest = b""
     while chunk := listed.read(_CHUNK):
+        total += len(chunk)
         *lines, rest = (rest + chunk).split(b"\0")
-        count += len(lines)
-        if count > MAX_ENTRIES or len(rest) > _MAX_LINE_BYTES:
-            raise Refused.of([_malformed("", f"holds more than {MAX_ENTRIES} files")])
+        if total > _MAX_LIST_BYTES or len(rest) > _CHUNK:
+            raise Refused.of([_malformed("", "has more or longer names than any suite")])
         for line in lines:
             attributes, _, path = line.partition(b"\t")
             yield attributes, path
 
 
 def parse_entries(listed: BinaryIO) -> list[Entry]:
-    """The entries of `git ls-tree -r -z`. Raises Refused for names that no file can have, all at once."""
-    entries = []
-    findings = []
+    """The entries of `git ls-tree -r -z`.
+
+    Raises Refused for more than MAX_ENTRIES and for names that no file can have, many at once.
+    """
+    entries: list[Entry] = []
+    findings: list[Finding] = []
     for attributes, path in split_entries(listed):
+        if len(entries) >= MAX_ENTRIES:
+            raise Refused.of([_malformed("", f"holds more than {MAX_ENTRIES} files")])
+        if len(findings) >= _MAX_FINDINGS:
+            break
         mode, _, identity = attributes.split(b" ")[:3]
         entries.append(Entry(path, mode, identity.decode("ascii")))
         if problem := _problem(path):
