@@ -123,7 +123,8 @@ class Task:
 class Warned(Finding):
     """Something that is probably a mistake but stops nothing.
 
-    Codes: `unknown_key`, `not_a_task`, `deprecated_key`, `link_left_out`; of a run, `network_narrowed`.
+    Codes: `unknown_key`, `not_a_task`, `deprecated_key`, `link_left_out`; of a Hub, `version_yanked`; of a
+    run, `network_narrowed`.
     """
 
     def __str__(self) -> str:
