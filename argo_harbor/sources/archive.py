@@ -20,6 +20,8 @@ from argo_harbor.sources.bounds import Bounds, FileTooMuch, TooMuch
 from argo_harbor.sources.member import printable
 
 FORMAT = "tar-gzip-v1"
+_EFFORT = 6
+"""The highest, 9, takes half as long again and saves half a percent on text."""
 _TIGHTEST = 1032
 """Deflate packs no more bytes than that into one."""
 _CHUNK = 1 << 20
@@ -50,7 +52,7 @@ def write_archive(task: Task, out: BinaryIO) -> None:
     changed: list[Finding] = []
     # The name is left empty and the time zero, so that the same files give the same bytes.
     with (
-        gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed,
+        gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=_EFFORT) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for file in task.files:
