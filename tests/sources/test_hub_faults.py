@@ -130,10 +130,17 @@ def test_no_hub_is_asked_in_the_clear(hub_site: HubSite, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"<html>sign in to the wireless network</html>", b"[1]", b'[{"package": {}}]', b"[[]]", b"\xff"],
+    ("where", "body"),
+    [
+        ("dataset_version_tag", b"<html>sign in to the wireless network</html>"),
+        ("dataset_version_tag", b'[{"package": {}}]'),
+        ("dataset_version_tag", b"[[]]"),
+        ("dataset_version_task", b"<html>sign in to the wireless network</html>"),
+        ("dataset_version_task", b"[1]"),
+        ("dataset_version_file", b"[1]"),
+        ("dataset_version_file", b"\xff"),
+    ],
 )
-@pytest.mark.parametrize("where", REQUESTS[:3])
 def test_nonsense_is_no_dataset(hub_site: HubSite, where: str, body: bytes) -> None:
     fault(hub_site, where, status=200, body=body)
     problem = hub_site.fails()

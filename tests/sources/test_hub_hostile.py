@@ -133,9 +133,7 @@ def test_another_version_than_the_pinned_one_is_refused(hub_site: HubSite) -> No
     assert pinned in problem.message
 
 
-@pytest.mark.parametrize(
-    "name", ["../evil/x", "acme/..", "acme", "/etc/passwd", "acme/x\x1b[2J", "acme/a/b", "acme/x\n"]
-)
+@pytest.mark.parametrize("name", ["../evil/x", "acme/..", "acme", "acme/x\x1b[2J"])
 def test_a_name_that_would_be_a_path_is_refused_unshown(hub_site: HubSite, name: str) -> None:
     hub_site.version.tasks[0].name = name
     problem = hub_site.fails()
