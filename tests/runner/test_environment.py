@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from harbor.models.task.config import TaskOS
 
+from argo_harbor.model.plan import ServiceVariable
 from argo_harbor.runner import environment as environments
 from argo_harbor.runner import session as sessions
 from argo_harbor.runner.environment import SandboxEnvironment
@@ -101,3 +102,26 @@ def test_a_sandbox_in_which_no_folders_can_be_made_does_not_start(monkeypatch: p
     environment = bare_environment(monkeypatch, WithoutFolders(makes=False))
     with pytest.raises(SandboxStartFailed, match="read-only file system"):
         asyncio.run(environment.start(force_build=False))
+
+
+def test_commands_get_the_variables_of_the_compose_file_under_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environment = bare_environment(monkeypatch, WithoutFolders(makes=True))
+    monkeypatch.setattr(SandboxEnvironment, "_merge_env", lambda _, env: env)
+    monkeypatch.setenv("TOKEN", "granted")
+    session = sessions.current()
+    own = (
+        ServiceVariable(name="MODE", text="{{fast}}"),
+        ServiceVariable(name="KEY", granted="TOKEN"),
+        ServiceVariable(name="PLACE", text="file"),
+    )
+    assert environment._variables({"A": "1"}) == {"A": "1"}
+    session.part = session.part.model_copy(update={"main_environment": own})
+    assert environment._variables({"PLACE": "task"}) == {
+        "MODE": "{{fast}}",
+        "KEY": "granted",
+        "PLACE": "task",
+    }
+    environment.session_id = "trial__verifier__trial"
+    assert environment._variables(None) is None

@@ -83,7 +83,7 @@ def whole(plan: RunPlan, **options: str) -> workflows.Object:
     return workflows.without_digests(dict(document), plan)
 
 
-@pytest.mark.parametrize("name", ["hello-world", "mixed", "allowlist"])
+@pytest.mark.parametrize("name", ["hello-world", "mixed", "allowlist", "compose"])
 def test_examples(name: str, golden: Compare) -> None:
     golden(f"{name}.yaml", whole(example_plan(name)))
 

@@ -1,0 +1,4 @@
+#!/bin/bash
+set -euo pipefail
+
+awk '{ total += $1 } END { print total }' /desk/in > /desk/out
