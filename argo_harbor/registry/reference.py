@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 DOCKER_HUB = "docker.io"
 _REFERENCE = re.compile(
-    r"(?P<name>[A-Za-z0-9._-]+(?::\d+)?(?:/[A-Za-z0-9._-]+)*)(?::(?P<tag>[\w][\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
+    r"(?P<name>[A-Za-z0-9._-]+(?::\d+(?=/))?(?:/[A-Za-z0-9._-]+)*)(?::(?P<tag>[\w][\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
 
 
@@ -34,8 +34,6 @@ def parse_image(reference: str) -> ImageName:
     # The rule of all container tools: a first part with a dot or a port, or `localhost`, is a host.
     if slash and ("." in first or ":" in first or first == "localhost"):
         registry, repository = first, rest
-    elif ":" in first:
-        raise ValueError(f"{reference!r} names a registry and no image")
     else:
         registry, repository = DOCKER_HUB, found["name"]
     if registry in ("index.docker.io", "registry-1.docker.io"):

@@ -14,6 +14,8 @@ DIGEST = f"sha256:{'a' * 64}"
     [
         ("debian", "docker.io/library/debian:latest"),
         ("debian:bookworm-slim", "docker.io/library/debian:bookworm-slim"),
+        # A number behind the only part is a tag: a port stands before a slash.
+        ("postgres:17", "docker.io/library/postgres:17"),
         ("acme/tool:1", "docker.io/acme/tool:1"),
         ("index.docker.io/debian", "docker.io/library/debian:latest"),
         ("localhost/x", "localhost/x:latest"),
@@ -28,7 +30,7 @@ def test_references(text: str, full: str) -> None:
     assert parse_image(full) == name
 
 
-@pytest.mark.parametrize("text", ["", "a b", "host:5000", "x:", "-/", "x@sha256:12", "{{x}}", "x:\n"])
+@pytest.mark.parametrize("text", ["", "a b", "x:", "-/", "x@sha256:12", "{{x}}", "x:\n"])
 def test_what_is_none(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no image reference|names a registry and no image"):
+    with pytest.raises(ValueError, match="is no image reference"):
         parse_image(text)
