@@ -35,6 +35,8 @@ def compile_suite(
     cpus: options.Cpus = None,
     memory_mb: options.MemoryMb = None,
     storage_mb: options.StorageMb = None,
+    build_args: options.BuildArg = None,
+    build_secrets: options.BuildSecret = None,
     folder: Annotated[
         str | None,
         typer.Option(
@@ -89,6 +91,8 @@ def compile_suite(
         memory_mb=memory_mb,
         storage_mb=storage_mb,
         skip_refused=skip_refused,
+        build_args=tuple(build_args or ()),
+        build_secrets=tuple(build_secrets or ()),
     )
     with collector_paused():
         named = Source(harbor_dir=harbor_dir, harbor_git=harbor_git, harbor_hub=harbor_hub, taskset=taskset)

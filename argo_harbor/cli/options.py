@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 _SOURCE = "Tasks"
 _AGENT = "Agent and request"
 _SANDBOX = "Sandbox (agent's only; not with --spec-file)"
+_BUILDS = "Image builds"
 WHERE = "Where"
 
 HarborDir = Annotated[
@@ -133,6 +134,32 @@ MemoryMb = Annotated[
 StorageMb = Annotated[
     int | None, typer.Option("--storage-mb", metavar="MB", rich_help_panel=_SANDBOX, help="Disk.")
 ]
+BuildArg = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--build-arg",
+        metavar="NAME[=VALUE]",
+        help="Value for an ARG of Dockerfiles; without one, of the variable in this shell. Repeatable.",
+        rich_help_panel=_BUILDS,
+    ),
+]
+BuildSecret = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--build-secret",
+        metavar="ID=SECRET/KEY",
+        help="Kubernetes Secret for `RUN --mount=type=secret,id=ID` of Dockerfiles. Repeatable.",
+        rich_help_panel=_BUILDS,
+    ),
+]
+Base = Annotated[
+    Literal["auto", "image", "preview"],
+    typer.Option(
+        "--base",
+        help="What sandboxes start from: real images, or a preview of this machine's own programs.",
+        rich_help_panel="Local engine",
+    ),
+]
 PlatformFile = Annotated[
     Path | None,
     typer.Option(
@@ -164,6 +191,10 @@ Namespace = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+TasksetArgument = Annotated[
+    str,
+    typer.Argument(metavar="NAME#DIGEST", help="A published taskset; 12 characters of the digest suffice."),
+]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run id, or `last`.")]
 
 
@@ -190,5 +221,7 @@ class Request:
     memory_mb: int | None = None
     storage_mb: int | None = None
     skip_refused: bool = False
+    build_args: tuple[str, ...] = ()
+    build_secrets: tuple[str, ...] = ()
     experiment: str | None = None
     intake_dataset: str | None = None

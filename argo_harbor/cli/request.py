@@ -70,7 +70,7 @@ def make_plan(request: Request, taskset: Taskset, site: Site) -> Planned:
     """Plan a run of the taskset as the flags say, under a site's settings. Raises UsageError, Refused."""
     from argo_harbor.planning.plan import plan
 
-    spec = _published(read_request(request), request)
+    spec = _with_builds(_published(read_request(request), request), request)
     profile = site.profile(spec.execution.sandbox.profile)
     made = plan(taskset, spec, platform=site.platform, profile=profile, skip_refused=request.skip_refused)
     return Planned(made, taskset, spec, site)
@@ -84,6 +84,19 @@ def _published(spec: RunSpec, request: Request) -> RunSpec:
 
     labels = Publication(experiment=request.experiment, intake_dataset=request.intake_dataset or "")
     return spec.model_copy(update={"publication": labels})
+
+
+def _with_builds(spec: RunSpec, request: Request) -> RunSpec:
+    """The request with what the flags give to builds, which comes after what the file says."""
+    from argo_harbor.cli.build_inputs import build_inputs
+
+    if not (request.build_args or request.build_secrets):
+        return spec
+    own, more = spec.execution.build, build_inputs(request.build_args, request.build_secrets)
+    both = own.model_copy(
+        update={"args": {**own.args, **more.args}, "secrets": {**own.secrets, **more.secrets}}
+    )
+    return spec.model_copy(update={"execution": spec.execution.model_copy(update={"build": both})})
 
 
 def read_request(request: Request) -> RunSpec:

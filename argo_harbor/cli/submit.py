@@ -41,6 +41,8 @@ def submit(
     cpus: options.Cpus = None,
     memory_mb: options.MemoryMb = None,
     storage_mb: options.StorageMb = None,
+    build_args: options.BuildArg = None,
+    build_secrets: options.BuildSecret = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Check everything and start nothing.", rich_help_panel=_RUN),
@@ -64,14 +66,7 @@ def submit(
             rich_help_panel=_RUN,
         ),
     ] = "",
-    base: Annotated[
-        Base,
-        typer.Option(
-            "--base",
-            help="What sandboxes start from: real images, or a preview of this machine's own programs.",
-            rich_help_panel="Local engine",
-        ),
-    ] = "auto",
+    base: options.Base = "auto",
     allow_unfenced_network: Annotated[
         bool,
         typer.Option(
@@ -114,6 +109,8 @@ def submit(
         skip_refused=skip_refused,
         experiment=experiment,
         intake_dataset=intake_dataset,
+        build_args=tuple(build_args or ()),
+        build_secrets=tuple(build_secrets or ()),
     )
     chosen = chosen or choose(place)
     planned = request.make_plan(asked, found, chosen.site)
@@ -124,6 +121,7 @@ def submit(
         base=base,
         allow_unfenced_network=allow_unfenced_network,
         idempotency_key=idempotency_key,
+        build_first=build_line(planned, place, tasks=tasks, base=base) if taskset is not None else "",
         request={"rerun": rerun},
     )
     warned = (*found.warnings, *chosen.engine.check(planned.plan, found, options=wanted))
@@ -221,6 +219,16 @@ def follow_line(place: Place, engine: str) -> str:
     return command(place, "runs", "status", "RUN", *(["--watch"] if engine == "argo" else []))
 
 
+def build_line(planned: Planned, place: Place, *, tasks: str | None, base: Base) -> str:
+    """The command that builds the images of a published taskset as the run wants them."""
+    from argo_harbor.cli.build_inputs import build_flags
+
+    words = ["tasksets", "build-images", planned.taskset.ref, *(["--tasks", tasks] if tasks else [])]
+    words += [word for flag in build_flags(planned.spec.execution.build) for word in flag]
+    words += ["--base", base] if base != "auto" else []
+    return command(place, *words, "--wait")
+
+
 def rerun_line(
     planned: Planned,
     asked: Request,
@@ -231,6 +239,8 @@ def rerun_line(
     allow_unfenced_network: bool,
 ) -> str:
     """The command that runs the same again from the store: every setting that changes the plan is in it."""
+    from argo_harbor.cli.build_inputs import build_flags, build_inputs
+
     words = ["runs", "submit", "--taskset", planned.taskset.ref]
     flags: list[tuple[str, object]] = [
         ("--tasks", tasks),
@@ -245,6 +255,7 @@ def rerun_line(
         ("--memory-mb", asked.memory_mb),
         ("--storage-mb", asked.storage_mb),
         ("--base", None if base == "auto" else base),
+        *build_flags(build_inputs(asked.build_args, asked.build_secrets)),
     ]
     for flag, value in flags:
         if value is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from argo_harbor.cli import options, output
+from argo_harbor.cli.build_images import build_images
 from argo_harbor.cli.grouped import GroupedOptions
 from argo_harbor.cli.options import Source
 from argo_harbor.cli.place import choose, command, placed
@@ -19,18 +20,19 @@ if TYPE_CHECKING:
     from argo_harbor.sources.inventory import Inventory
     from argo_harbor.sources.publish import PublishedTaskset
 
-TasksetRef = Annotated[
-    str,
-    typer.Argument(metavar="NAME#DIGEST", help="A published taskset; 12 characters of the digest suffice."),
-]
 _SOURCES_HINT = "name a suite with --harbor-dir DIR, --harbor-git URL@REF or --harbor-hub ORG/NAME"
 _MIB = 1 << 20
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the `tasksets` group."""
-    for panel, verb in (("Publish", create), ("Look", list_tasksets), ("Look", show)):
-        name = verb.__name__.removesuffix("_tasksets")
+    for panel, verb in (
+        ("Publish", create),
+        ("Publish", build_images),
+        ("Look", list_tasksets),
+        ("Look", show),
+    ):
+        name = verb.__name__.removesuffix("_tasksets").replace("_", "-")
         app.command(name, cls=GroupedOptions, rich_help_panel=panel)(placed(verb))
 
 
@@ -143,7 +145,7 @@ def list_tasksets(place: Place, as_json: options.Json = False) -> None:
             output.note(f"hint: {line.hint}")
 
 
-def show(ref: TasksetRef, place: Place, as_json: options.Json = False) -> None:
+def show(ref: options.TasksetArgument, place: Place, as_json: options.Json = False) -> None:
     """Show a published taskset and each of its tasks."""
     from argo_harbor.model.documents import StoredTaskLine, TasksetDocument
     from argo_harbor.sources.inventory import show_taskset

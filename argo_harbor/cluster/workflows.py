@@ -23,6 +23,11 @@ class Workflow(ApiObject):
         return self.annotations.get(names.PLAN_LABEL, "")
 
     @property
+    def builds(self) -> str:
+        """Digest of the build plan of a workflow of builds only; empty for every other."""
+        return self.annotations.get(names.BUILDS_LABEL, "")
+
+    @property
     def user(self) -> str:
         return self.annotations.get(names.USER_LABEL, "")
 
@@ -105,6 +110,12 @@ def list_runs(cluster: Cluster, *, user_label: str = "", active: bool = False) -
         workflow = Workflow(item)
         if not workflow.is_part:
             yield workflow
+
+
+def list_builds(cluster: Cluster, *, active: bool = False) -> Iterator[Workflow]:
+    """Workflows of builds only, which are no runs. Raises: ClusterError."""
+    labels = [names.BUILDS_LABEL, *([f"{names.COMPLETED_LABEL}!=true"] if active else [])]
+    yield from map(Workflow, cluster.list(path_of(cluster.namespace), labels=",".join(labels)))
 
 
 def list_parts(cluster: Cluster, run: Workflow) -> list[Workflow]:

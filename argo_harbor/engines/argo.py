@@ -16,6 +16,7 @@ from typing import Literal
 
 from argo_harbor.bundle import merge as bundle_merge
 from argo_harbor.bundle.collect import Seen
+from argo_harbor.bundle.images import image_states, judged
 from argo_harbor.bundle.plans import find_plan, read_head, unknown_run
 from argo_harbor.bundle.results import Survey, bundle_ref, survey
 from argo_harbor.bundle.settle import wait_for_tries
@@ -26,17 +27,20 @@ from argo_harbor.cluster.identity import user_name
 from argo_harbor.cluster.pods import list_pods
 from argo_harbor.cluster.workflows import Workflow, find_workflow, list_runs, stop_workflow
 from argo_harbor.engines import argo_secrets, events
-from argo_harbor.engines.argo_checks import check_argo, present_images, user_registries
+from argo_harbor.engines.argo_checks import all_images, check_argo, look_up, user_registries
 from argo_harbor.engines.argo_dry_run import look
 from argo_harbor.engines.argo_errors import asking
 from argo_harbor.engines.argo_live import LiveRun
 from argo_harbor.engines.argo_submit import Order, submit_order, user_label
 from argo_harbor.engines.base import LiveLog, LogSource, Look, SubmitOptions
+from argo_harbor.engines.build_images import refuse_unbuilt
+from argo_harbor.engines.build_images_argo import ArgoBuilding, start_builds
 from argo_harbor.engines.download import download_bundle
 from argo_harbor.engines.grants import host_values
 from argo_harbor.engines.marks import mark_cancelled
 from argo_harbor.engines.request import read_request
 from argo_harbor.errors import Conflict, PlatformError, UsageError
+from argo_harbor.model.build_plan import BuildPlan
 from argo_harbor.model.documents import RunInfo
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.model.run_state import RunState
@@ -90,6 +94,7 @@ class ArgoEngine:
         self._environ = os.environ if environ is None else environ
         self._given = store
         self._seen: Seen = {}
+        self._there: dict[str, dict[str, bool | None]] = {}
 
     @cached_property
     def store(self) -> Store:
@@ -130,11 +135,52 @@ class ArgoEngine:
                 "plan with the settings of the cluster that shall run it",
             )
         host_values(plan.head.grants, options.environ)
-        return check_argo(plan, options)
+        warnings = check_argo(plan, options)
+        if options.build_first:
+            there = self._images_there(plan)
+            stored = image_states(self.store, list(there))
+            states = {key: judged(stored[key], there[key]) for key in there}
+            refuse_unbuilt(plan, states, options.build_first)
+        return warnings
+
+    def _images_there(self, plan: RunPlan) -> dict[str, bool | None]:
+        """What the registry says of the plan's images, asked once: a check and the submit after it must not
+        see two answers."""
+        if plan.digest not in self._there:
+            self._there[plan.digest] = look_up(all_images(plan), plan.head.platform, self._environ)
+        return self._there[plan.digest]
+
+    def _present(self, plan: RunPlan) -> frozenset[str]:
+        """Images that need no build. The next request asks anew."""
+        there = self._images_there(plan)
+        del self._there[plan.digest]
+        return frozenset(key for key, found in there.items() if found)
+
+    def build_images(
+        self,
+        plan: BuildPlan,
+        taskset: Taskset,
+        *,
+        base: Literal["auto", "image", "preview"] = "auto",
+        progress: events.Progress = events.silent,
+    ) -> ArgoBuilding:
+        """Raises: Refused, UsageError for a base of the local engine, PlatformError."""
+        if base == "preview":
+            raise UsageError(
+                "bad_usage", "--base preview is for the local engine", "leave it out, or add --engine local"
+            )
+        there = look_up((planned.image for planned in plan.images), plan.platform, self._environ)
+        stored = image_states(self.store, list(there))
+        ready = {key for key in there if judged(stored[key], there[key]).word == "ready"}
+        return start_builds(plan, self.cluster, self.store, user=self.user, ready=ready)
 
     def dry_run(self, plan: RunPlan, taskset: Taskset, *, options: SubmitOptions) -> list[Look]:
         """Raises: Refused, PlatformError."""
-        return look(self.order(plan, taskset, options), self.cluster, user_registries(plan, self._environ))
+        return look(
+            self.order(plan, taskset, options),
+            self.cluster,
+            user_registries(plan.head.platform, self._environ),
+        )
 
     def submit(
         self,
@@ -160,7 +206,7 @@ class ArgoEngine:
             user=self.user,
             key=options.idempotency_key,
             host=host_values(plan.head.grants, options.environ),
-            present=present_images(plan, self._environ),
+            present=self._present(plan),
             request=options.request,
         )
 

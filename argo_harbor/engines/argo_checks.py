@@ -10,6 +10,7 @@ from pathlib import Path
 from argo_harbor.engines.base import SubmitOptions
 from argo_harbor.errors import Refused, UsageError
 from argo_harbor.model.plan import ImagePlan, RunPlan
+from argo_harbor.model.platform import Platform
 from argo_harbor.model.taskset import Warned
 from argo_harbor.planning.argo import argo_findings
 from argo_harbor.registry.client import Registries
@@ -47,22 +48,25 @@ def _warnings(plan: RunPlan) -> Iterator[Warned]:
         )
 
 
-def user_registries(plan: RunPlan, environ: Mapping[str, str]) -> Registries:
+def user_registries(platform: Platform, environ: Mapping[str, str]) -> Registries:
     """Registries as this user reaches them: with the logins of `docker login`, where there are any."""
-    return Registries(logins=_logins(environ), insecure=plan.head.platform.insecure_registries)
+    return Registries(logins=_logins(environ), insecure=platform.insecure_registries)
 
 
-def present_images(plan: RunPlan, environ: Mapping[str, str]) -> frozenset[str]:
-    """Keys of images that need no build, as far as this machine can tell.
+def look_up(
+    images: Iterable[ImagePlan], platform: Platform, environ: Mapping[str, str]
+) -> dict[str, bool | None]:
+    """Whether each image that is built is in its registry, by image key.
 
-    A registry that cannot be asked from here is no error: the build steps ask it again, from inside.
+    None where the registry cannot be asked from here, which is no error: the build steps ask it again, from
+    inside.
     """
-    registries = user_registries(plan, environ)
-    images = {image.key: image for image in all_images(plan) if image.key}
+    registries = user_registries(platform, environ)
+    wanted = {image.key: image for image in images if image.key}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         unreachable: set[str] = set()
-        there = pool.map(lambda image: _is_there(image, registries, unreachable), images.values())
-        return frozenset(key for key, found in zip(images, there, strict=True) if found)
+        there = pool.map(lambda image: _is_there(image, registries, unreachable), wanted.values())
+        return dict(zip(wanted, there, strict=True))
 
 
 def all_images(plan: RunPlan) -> Iterable[ImagePlan]:
@@ -71,17 +75,17 @@ def all_images(plan: RunPlan) -> Iterable[ImagePlan]:
         yield from part.sides.values()
 
 
-def _is_there(image: ImagePlan, registries: Registries, unreachable: set[str]) -> bool:
+def _is_there(image: ImagePlan, registries: Registries, unreachable: set[str]) -> bool | None:
     name = parse_image(image.reference)
     if name.registry in unreachable:
-        return False
+        return None
     try:
         return registries.digest(name) is not None
     except Unreachable:
         unreachable.add(name.registry)
     except RegistryError:
         pass  # it answers, and not to this user
-    return False
+    return None
 
 
 def _logins(environ: Mapping[str, str]) -> Mapping[str, Login]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from argo_harbor.bundle.observed import Observed, Step
 from argo_harbor.cluster.nodes import BROKEN, Node
@@ -12,6 +12,7 @@ from argo_harbor.cluster.pods import STARTING, Pod
 from argo_harbor.cluster.pulls import cause_of
 from argo_harbor.cluster.workflows import Workflow
 from argo_harbor.workflow import names
+from argo_harbor.workflow.builds_only import IMAGE
 
 TRIAL_ROLES = ("trial", "agent", "verify")
 _STATES = {
@@ -71,6 +72,59 @@ def observe(
     )
 
 
+class BuildStep(NamedTuple):
+    """One build of a workflow of builds only."""
+
+    state: Literal["ready", "failed", "building", "pending", "unknown"]
+    """`unknown` where Argo keeps the workflow's steps where only its server sees them."""
+    detail: str = ""
+    """What it waits for, or why it ended early."""
+
+    @property
+    def over(self) -> bool:
+        return self.state in ("ready", "failed")
+
+
+def observe_builds(
+    workflow: Workflow, pods: Iterable[Pod], *, logins: Sequence[str] = ()
+) -> dict[int, BuildStep]:
+    """Where the builds of a workflow of builds only are, by the place of the image in the build plan."""
+    by_node = {pod.node_id: _Waiting(pod, _waits(pod, logins)) for pod in pods}
+    nodes = {
+        int(node.inputs[IMAGE]): node
+        for node in _whole_steps(workflow.nodes)
+        if names.is_build(node.template) and node.inputs.get(IMAGE, "").isdecimal()
+    }
+    found: dict[int, BuildStep] = {}
+    for template in workflow.templates:
+        for entry in filter(_is_build, _entries(template)):
+            for place in _numbers(entry, IMAGE):
+                node = nodes.get(place)
+                if not workflow.knows_nodes:
+                    found[place] = BuildStep("unknown")
+                elif node is None:
+                    found[place] = _without_step(workflow)
+                else:
+                    found[place] = _build_step(node, workflow.nodes, by_node)
+    return found
+
+
+def _without_step(workflow: Workflow) -> BuildStep:
+    if workflow.over:
+        return BuildStep("failed", f"was never begun: {workflow.message or workflow.phase.lower()}")
+    waits = workflow.message if workflow.phase in ("", "Pending") else ""
+    return BuildStep("pending", waits or "waits for its turn")
+
+
+def _build_step(node: Node, nodes: Sequence[Node], pods: Mapping[str, _Waiting]) -> BuildStep:
+    if node.phase == "Succeeded":
+        return BuildStep("ready")
+    if node.over:
+        return BuildStep("failed", node.message or "was left out: what it waits for failed")
+    held_up = _held_up("", node, nodes, pods)
+    return BuildStep("pending", held_up) if held_up else BuildStep("building")
+
+
 class _Waiting(NamedTuple):
     pod: Pod
     reason: str
@@ -96,9 +150,7 @@ def _tasks_by_build(workflows: Iterable[Workflow]) -> dict[str, set[int]]:
     for workflow in workflows:
         entries = {str(each.get("name", "")): list(_entries(each)) for each in workflow.templates}
         for tasks in entries.values():
-            builds = {
-                str(task.get("name", "")) for task in tasks if names.is_build(str(task.get("template")))
-            }
+            builds = {str(task.get("name", "")) for task in tasks if _is_build(task)}
             for task in tasks:
                 called = str(task.get("template", ""))
                 inside = entries.get(called, []) if called.startswith(names.CHUNK_PREFIX) else [task]
@@ -121,9 +173,14 @@ def _indexes(tasks: Iterable[Mapping[str, Any]]) -> Iterator[int]:
     for task in tasks:
         if _is_build(task):
             continue
-        for each in (task.get("arguments") or {}).get("parameters") or ():
-            if each.get("name") == "index" and str(each.get("value", "")).isdecimal():
-                yield int(each["value"])
+        yield from _numbers(task, "index")
+
+
+def _numbers(entry: Mapping[str, Any], name: str) -> Iterator[int]:
+    """The value of an entry's parameter, where it has one that is a number."""
+    for each in (entry.get("arguments") or {}).get("parameters") or ():
+        if each.get("name") == name and str(each.get("value", "")).isdecimal():
+            yield int(each["value"])
 
 
 def _trials(nodes: Iterable[Node], pods: Mapping[str, _Waiting], phases: Mapping[str, str]) -> dict[int, str]:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from argo_harbor.bundle.results import Survey
+from argo_harbor.engines.build_images import Building
 from argo_harbor.engines.events import Progress, silent
 from argo_harbor.engines.place import EngineName
+from argo_harbor.model.build_plan import BuildPlan
 from argo_harbor.model.documents import RunInfo
 from argo_harbor.model.plan import RunPlan
 from argo_harbor.model.taskset import Taskset, Warned
@@ -40,6 +42,9 @@ class SubmitOptions:
     """Where `host:` variables are read."""
     idempotency_key: str = ""
     """Submitting the same again under the same key gives the run that is there."""
+    build_first: str = ""
+    """The command that builds the images of a published taskset: a run of one is refused while any of them is
+    not built, with this as the hint. Empty: the run builds what is missing."""
     request: Mapping[str, object] = field(default_factory=dict)
     """More fields for the run's `request.json`; never secrets."""
 
@@ -98,6 +103,21 @@ class Engine(Protocol):
         """Look at everything that a submit needs, beyond what `check` refuses. Changes nothing.
 
         Raises: Refused, PlatformError.
+        """
+        ...
+
+    def build_images(
+        self,
+        plan: BuildPlan,
+        taskset: Taskset,
+        *,
+        base: Literal["auto", "image", "preview"] = "auto",
+        progress: Progress = silent,
+    ) -> Building:
+        """Build what is not ready of a published taskset's images, with failed ones tried again. The local
+        engine returns when all have ended, the argo engine when the builds have been started.
+
+        Raises: Refused, UsageError for a base that is not this engine's, PlatformError.
         """
         ...
 

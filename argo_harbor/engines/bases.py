@@ -7,13 +7,13 @@ answers and has, or gets, every image that the tasks start from.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from argo_harbor.errors import PlatformError
-from argo_harbor.model.plan import ImagePlan, RunPlan, TaskPlan
+from argo_harbor.model.plan import ImagePlan, TaskPlan
 from argo_harbor.sandbox.build import ensure_base
 from argo_harbor.sandbox.builder import (
     HASTY_SECONDS,
@@ -23,7 +23,7 @@ from argo_harbor.sandbox.builder import (
     NoBuilder,
     find_builder,
 )
-from argo_harbor.sandbox.images import prebuilt_key, prepare_built, prepare_prebuilt
+from argo_harbor.sandbox.images import Recipe, prebuilt_key, prepare_built, prepare_prebuilt
 from argo_harbor.sandbox.preview import prepare_preview
 from argo_harbor.sandbox.toolbox import prepare_image_ground
 
@@ -45,14 +45,15 @@ class ChosenBase:
     """What the builder knows of the images that tasks name, as FROM or as their own."""
 
 
-def choose_base(plan: RunPlan, wish: Literal["auto", "image", "preview"]) -> ChosenBase:
-    """Ask the builders of this machine; may fetch images, for seconds when the preview will do as well.
+def choose_base(images: Iterable[ImagePlan], wish: Literal["auto", "image", "preview"]) -> ChosenBase:
+    """Ask the builders of this machine for what these images start from; may fetch it, for seconds when the
+    preview will do as well.
 
     Raises: PlatformError `sandbox_unavailable` when images were asked for and cannot be had.
     """
     if wish == "preview":
         return ChosenBase("preview")
-    wanted = {name for part in plan.parts for name in _starts_from(part)}
+    wanted = {name for image in images for name in _starts_from(image)}
     try:
         found = find_builder(wanted, seconds=PATIENT_SECONDS if wish == "image" else HASTY_SECONDS)
     except NoBuilder as error:
@@ -72,12 +73,16 @@ def all_images(part: TaskPlan) -> list[ImagePlan]:
     return list({image.key or image.reference: image for image in part.sides.values()}.values())
 
 
-def _starts_from(part: TaskPlan) -> Iterator[str]:
-    for image in all_images(part):
-        if image.key:
-            yield from (name for name in image.bases if name != SCRATCH)
-        else:
-            yield image.reference
+def images_of(parts: Iterable[TaskPlan]) -> list[ImagePlan]:
+    """The images of all tasks, repeats included."""
+    return [image for part in parts for image in all_images(part)]
+
+
+def _starts_from(image: ImagePlan) -> Iterator[str]:
+    if image.key:
+        yield from (name for name in image.bases if name != SCRATCH)
+    else:
+        yield image.reference
 
 
 class BaseMaker(Protocol):
@@ -107,8 +112,14 @@ class PreviewMaker:
         return {image.key: image for image in all_images(part) if image.key}
 
     async def make(self, image: ImagePlan, task_dir: Path) -> None:
-        context = task_dir / image.context
-        await ensure_base(self._scratch, preview=self._preview, key=image.key, context=context)
+        await ensure_base(
+            self._scratch,
+            preview=self._preview,
+            key=image.key,
+            context=task_dir / image.context,
+            dockerfile=image.dockerfile,
+            build_args=dict(image.arguments),
+        )
 
 
 class ImageMaker:
@@ -127,8 +138,8 @@ class ImageMaker:
         if not image.key:
             await prepare_prebuilt(self._scratch, builder=self._builder, reference=image.reference)
             return
-        context = task_dir / image.context
-        await prepare_built(self._scratch, builder=self._builder, key=image.key, context=context)
+        recipe = Recipe(task_dir / image.context, image.dockerfile, image.target, image.arguments)
+        await prepare_built(self._scratch, builder=self._builder, key=image.key, recipe=recipe)
 
 
 def base_maker(chosen: ChosenBase, scratch: Path) -> BaseMaker:

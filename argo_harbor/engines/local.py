@@ -11,11 +11,20 @@ from pathlib import Path
 from typing import Literal, Self
 
 from argo_harbor.bundle import merge as bundle_merge
+from argo_harbor.bundle.images import image_states
 from argo_harbor.bundle.plans import find_plan
 from argo_harbor.bundle.results import Survey, survey
 from argo_harbor.engines import events, scratch
 from argo_harbor.engines.base import LiveLog, LogSource, Look, RunInterrupted, SubmitOptions
-from argo_harbor.engines.bases import ChosenBase, base_maker, choose_base
+from argo_harbor.engines.base_builder import BaseBuilder
+from argo_harbor.engines.bases import ChosenBase, base_maker, choose_base, images_of
+from argo_harbor.engines.build_images import refuse_unbuilt
+from argo_harbor.engines.build_images_local import (
+    LocalBuilding,
+    build_here,
+    check_images,
+    start_images,
+)
 from argo_harbor.engines.builds import Builds
 from argo_harbor.engines.grants import resolve
 from argo_harbor.engines.launch import Launcher
@@ -33,6 +42,7 @@ from argo_harbor.engines.request import (
 from argo_harbor.engines.run_names import fresh_key, keyed_name
 from argo_harbor.engines.schedule import Schedule
 from argo_harbor.errors import Conflict
+from argo_harbor.model.build_plan import BuildPlan
 from argo_harbor.model.causes import Cause, Causes
 from argo_harbor.model.documents import RunInfo
 from argo_harbor.model.plan import RunPlan
@@ -70,13 +80,30 @@ class LocalEngine:
         """
         warnings = check_local(plan, taskset, options, lambda: self._base(plan, options))
         resolve(plan.head.grants, options.environ)
+        if options.build_first:
+            keys = [image.key for image in images_of(plan.parts) if image.key]
+            states = image_states(self.store, keys, base=self._base(plan, options).kind)
+            refuse_unbuilt(plan, states, options.build_first)
         return warnings
+
+    def build_images(
+        self,
+        plan: BuildPlan,
+        taskset: Taskset,
+        *,
+        base: Literal["auto", "image", "preview"] = "auto",
+        progress: events.Progress = events.silent,
+    ) -> LocalBuilding:
+        """Raises: Refused, PlatformError; KeyboardInterrupt after SIGINT."""
+        images = start_images(plan, taskset)
+        chosen = check_images(plan, taskset, lambda: choose_base(images, base))
+        return build_here(plan, self.store, base=chosen, preferred=self._scratch, progress=progress)
 
     def _base(self, plan: RunPlan, options: SubmitOptions) -> ChosenBase:
         """The base of a run, asked for once: a check and the submit after it must not see two."""
         key = (plan.digest, options.base)
         if key not in self._chosen:
-            self._chosen[key] = choose_base(plan, options.base)
+            self._chosen[key] = choose_base(images_of(plan.parts), options.base)
         return self._chosen[key]
 
     def dry_run(self, plan: RunPlan, taskset: Taskset, *, options: SubmitOptions) -> list[Look]:
@@ -205,11 +232,8 @@ class LocalEngine:
             builds=Builds(
                 plan.parts,
                 run=run_id,
-                store=self.store,
-                scratch=folder,
-                maker=base_maker(base, folder),
+                builder=BaseBuilder(self.store, folder, base_maker(base, folder), base, now),
                 progress=progress,
-                stamp=now,
             ),
             cap=cap,
             progress=progress,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -10,7 +10,7 @@ from typing import Literal
 from argo_harbor.engines.base import SubmitOptions
 from argo_harbor.engines.bases import BaseKind, ChosenBase, all_images
 from argo_harbor.errors import Finding, PlatformError, Refused
-from argo_harbor.model.plan import RunPlan, TaskPlan
+from argo_harbor.model.plan import ImagePlan, RunPlan, TaskPlan
 from argo_harbor.model.taskset import Task, Taskset, Warned
 from argo_harbor.planning.local import local_findings, local_network
 from argo_harbor.sandbox.context import check_context
@@ -32,7 +32,8 @@ def check_local(
         base = choose()
         tasks = {task.index: task for task in taskset.tasks}
         for part in plan.parts:
-            findings += _dockerfiles(part, tasks[part.index], base.kind)
+            for image in all_images(part):
+                findings += image_findings(image, tasks[part.index], base.kind)
             findings += _image_users(part, base)
     if findings:
         raise Refused.of(findings)
@@ -48,20 +49,35 @@ def network_of(part: TaskPlan) -> Literal["none", "unfenced"]:
     return "unfenced" if rule is not None and rule.mode == "public" else "none"
 
 
-def _dockerfiles(part: TaskPlan, task: Task, base: BaseKind) -> Iterator[Finding]:
-    if task.root is None:
+def image_findings(image: ImagePlan, task: Task, base: BaseKind) -> Iterator[Finding]:
+    """What keeps an image of a task from being built here on that base; nothing of a prebuilt one."""
+    if task.root is None or not image.key:
         return
-    for image in all_images(part):
-        if not image.key:
-            continue
-        folder = task.root / image.context
-        name = f"{task.folder}/{image.context}/Dockerfile"
-        text = (folder / "Dockerfile").read_text(encoding="utf-8", errors="replace")
-        if base == "image":
-            found = check_image_dockerfile(text, file=name)
-        else:
-            found = _preview_findings(text, folder, name)
-        yield from (replace(finding, task=finding.task or task.name) for finding in found)
+    folder = task.root / image.context
+    name = f"{task.folder}/{image.context}/{image.dockerfile}"
+    text = (folder / image.dockerfile).read_text(encoding="utf-8", errors="replace")
+    if base == "image":
+        found = check_image_dockerfile(text, file=name)
+    else:
+        found = _preview_findings(text, folder, name, dict(image.arguments))
+        if image.target:
+            found.append(_unsupported(f"the preview base has no build stage {image.target}", name))
+    if image.secrets:
+        named = ", ".join(reference for _, reference in image.secrets)
+        found.append(
+            Finding(
+                "local_env_unsupported",
+                f"mounts build secrets ({named}), and Kubernetes Secrets exist only in a cluster",
+                "leave the task out with --tasks, or build it in a cluster",
+                file=name,
+            )
+        )
+    yield from (replace(finding, task=finding.task or task.name) for finding in found)
+
+
+def _unsupported(message: str, name: str) -> Finding:
+    hint = "use a machine with podman, buildah or docker (--base image), or a cluster"
+    return Finding("preview_unsupported", message, hint, file=name)
 
 
 def _image_users(part: TaskPlan, base: ChosenBase) -> Iterator[Finding]:
@@ -78,8 +94,9 @@ def _image_users(part: TaskPlan, base: ChosenBase) -> Iterator[Finding]:
             )
 
 
-def _preview_findings(text: str, folder: Path, name: str) -> list[Finding]:
-    return check_dockerfile(text, file=name) or check_context(plan_build(text, file=name), folder, file=name)
+def _preview_findings(text: str, folder: Path, name: str, arguments: Mapping[str, str]) -> list[Finding]:
+    found = check_dockerfile(text, file=name, build_args=arguments)
+    return found or check_context(plan_build(text, file=name, build_args=arguments), folder, file=name)
 
 
 def _warnings(plan: RunPlan) -> Iterator[Warned]:

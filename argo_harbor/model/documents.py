@@ -304,6 +304,41 @@ class TasksetDocument(TasksetLine):
     """Of the whole suite, by index."""
 
 
+class ImageInfo(Model):
+    """One image that tasks of a taskset need built."""
+
+    key: str
+    """Image key, 64 hex."""
+    reference: str
+    digest: str = ""
+    """`sha256:…`, as far as a build has told."""
+    state: Literal["ready", "failed", "building", "pending", "missing"]
+    """`pending`: started, and waiting. `missing`: nobody has built it."""
+    detail: str = ""
+    """What it waits for."""
+    tasks: tuple[str, ...]
+    code: str = ""
+    """Why its last build failed; `step` and `message` say where, and what was said last."""
+    step: str = ""
+    message: str = ""
+    bases: dict[str, str] = Field(default_factory=dict)
+    """Digests of its base images by name."""
+    seconds: float = 0.0
+    """Of its last build."""
+
+
+class BuildImagesDocument(Model):
+    """`tasksets build-images`."""
+
+    taskset_ref: str
+    engine: Literal["local", "argo"]
+    workflows: tuple[str, ...] = ()
+    """Workflows that build, those of earlier calls first."""
+    settled: bool
+    """Every image is ready or failed."""
+    images: tuple[ImageInfo, ...]
+
+
 class DryRunLine(Model):
     what: str
     state: Literal["ok", "warning", "failed", "unknown"]

@@ -71,8 +71,19 @@ class Builder:
         """How command lines of a build start that must have no network."""
         return ["unshare", "--net", "--", self.program] if self.chroot else [self.program]
 
-    def build(self, tag: str, context: str, dockerfile: str) -> list[str]:
-        """The command line of a build without a network that pulls nothing."""
+    def build(
+        self,
+        tag: str,
+        context: str,
+        dockerfile: str,
+        *,
+        target: str = "",
+        arguments: Iterable[tuple[str, str]] = (),
+    ) -> list[str]:
+        """The command line of a build without a network that pulls nothing.
+
+        `target` is the stage to stop at, `arguments` are values of build arguments.
+        """
         command = [*self.prefix, "build"]
         match self.name:
             case "buildah":
@@ -82,6 +93,9 @@ class Builder:
             case "docker":
                 command += ["--pull=false", "--force-rm"]
         command += ["--isolation", "chroot"] if self.chroot else ["--network", "none"]
+        command += ["--target", target] if target else []
+        for name, value in arguments:
+            command += ["--build-arg", f"{name}={value}"]
         return [*command, "--tag", tag, "--file", dockerfile, context]
 
     def flatten(self, context: str, dockerfile: str) -> list[str]:

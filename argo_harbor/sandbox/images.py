@@ -14,6 +14,7 @@ import signal
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from argo_harbor.sandbox.base import ImageBuildFailed, SandboxStartFailed, TransferFailed, TransferRefused
@@ -51,12 +52,25 @@ def find_image(scratch: Path, key: str) -> Base:
     return base
 
 
-async def prepare_built(scratch: Path, *, builder: Builder, key: str, context: Path) -> Base:
-    """Build the folder `context` and lay the image out as the base `key`, unless that was done already.
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What an image is built of."""
+
+    context: Path
+    dockerfile: str = "Dockerfile"
+    """Relative to the context."""
+    target: str = ""
+    """Build stage to stop at; empty for the last."""
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Values of build arguments."""
+
+
+async def prepare_built(scratch: Path, *, builder: Builder, key: str, recipe: Recipe) -> Base:
+    """Build an image and lay it out as the base `key`, unless that was done already.
 
     Raises: ImageBuildFailed; OSError when the disk is full.
     """
-    return await _prepare(scratch, builder, key, context=context)
+    return await _prepare(scratch, builder, key, recipe=recipe)
 
 
 async def prepare_prebuilt(scratch: Path, *, builder: Builder, reference: str) -> Base:
@@ -65,7 +79,7 @@ async def prepare_prebuilt(scratch: Path, *, builder: Builder, reference: str) -
 
 
 async def _prepare(
-    scratch: Path, builder: Builder, key: str, *, context: Path | None = None, reference: str = ""
+    scratch: Path, builder: Builder, key: str, *, recipe: Recipe | None = None, reference: str = ""
 ) -> Base:
     shelf = Shelf(scratch, key)
     async with exclusive_async(shelf.lock):
@@ -76,8 +90,8 @@ async def _prepare(
             await asyncio.to_thread(remove_scratch, leftover)
         tag = f"localhost/argo-harbor/{key[:32]}:{os.getpid()}"
         try:
-            if context is not None:
-                await _build(builder, tag, context)
+            if recipe is not None:
+                await _build(builder, tag, recipe)
                 reference = tag
             made = await _lay_out(builder, reference, shelf)
         except ImageBuildFailed as error:
@@ -91,8 +105,14 @@ async def _prepare(
     return made
 
 
-async def _build(builder: Builder, tag: str, context: Path) -> None:
-    command = builder.build(tag, str(context), str(context / "Dockerfile"))
+async def _build(builder: Builder, tag: str, recipe: Recipe) -> None:
+    command = builder.build(
+        tag,
+        str(recipe.context),
+        str(recipe.context / recipe.dockerfile),
+        target=recipe.target,
+        arguments=recipe.arguments,
+    )
     status, output = await _run(command, BUILD_SECONDS)
     if status != 0:
         raise ImageBuildFailed(_step_of(output) or f"{builder.name} build", output)

@@ -76,6 +76,7 @@ PUBLISHED: Mapping[str, Published] = {
     "taskset-create-document-1": _written(documents.TasksetCreateDocument),
     "tasksets-document-1": _written(documents.TasksetsDocument),
     "taskset-document-1": _written(documents.TasksetDocument),
+    "build-images-document-1": _written(documents.BuildImagesDocument),
     "dry-run-document-1": _written(documents.DryRunDocument),
     "verify-document-1": _written(documents.VerifyDocument),
     "profiles-document-1": _written(documents.ProfilesDocument),

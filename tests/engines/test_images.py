@@ -12,7 +12,7 @@ import pytest
 
 from argo_harbor.engines import events
 from argo_harbor.engines.base import SubmitOptions
-from argo_harbor.engines.bases import choose_base
+from argo_harbor.engines.bases import choose_base, images_of
 from argo_harbor.errors import PlatformError, Refused
 from argo_harbor.model.spec import RunSpec
 from argo_harbor.planning.plan import plan
@@ -108,12 +108,12 @@ def test_without_a_builder_the_preview_does_unless_images_were_asked_for(
     monkeypatch.setenv("PATH", str(tmp_path))
     write_task(tmp_path / "suite", "one")
     planned = plan(load_taskset(tmp_path / "suite"), RunSpec.for_agent("nop"))
-    chosen = choose_base(planned, "auto")
+    chosen = choose_base(images_of(planned.parts), "auto")
     assert (chosen.kind, chosen.builder) == ("preview", None)
     assert "no buildah, podman or docker" in chosen.reason
-    assert choose_base(planned, "preview").reason == ""
+    assert choose_base(images_of(planned.parts), "preview").reason == ""
     with pytest.raises(PlatformError) as caught:
-        choose_base(planned, "image")
+        choose_base(images_of(planned.parts), "image")
     assert caught.value.code == "sandbox_unavailable"
 
 

@@ -18,7 +18,7 @@ from argo_harbor.sandbox.base import ImageBuildFailed, SandboxStartFailed
 from argo_harbor.sandbox.bubblewrap import BubblewrapSandbox
 from argo_harbor.sandbox.builder import Builder, find_builder
 from argo_harbor.sandbox.image import Base
-from argo_harbor.sandbox.images import find_image, prebuilt_key, prepare_built, prepare_prebuilt
+from argo_harbor.sandbox.images import Recipe, find_image, prebuilt_key, prepare_built, prepare_prebuilt
 from argo_harbor.sandbox.scratch import remove_scratch
 from argo_harbor.sandbox.toolbox import INSIDE, ImageGround, prepare_image_ground
 from tests.support.builders import BASE, commit, make_base_image, needs_buildah, own_storage, run, stand_in
@@ -73,7 +73,7 @@ def context(tmp_path: Path) -> Path:
 
 
 def build(scratch: Path, builder: Builder, context: Path, key: str = "key") -> Base:
-    return asyncio.run(prepare_built(scratch, builder=builder, key=key, context=context))
+    return asyncio.run(prepare_built(scratch, builder=builder, key=key, recipe=Recipe(context)))
 
 
 def names(builder: Builder) -> list[str]:
@@ -221,7 +221,7 @@ def test_a_cancelled_build_leaves_nothing_and_can_be_repeated(buildah, run_scrat
 
     async def whole() -> None:
         building = asyncio.create_task(
-            prepare_built(run_scratch, builder=buildah, key="key", context=context)
+            prepare_built(run_scratch, builder=buildah, key="key", recipe=Recipe(context))
         )
         while not sleeping(mark):
             assert not building.done(), building.exception()

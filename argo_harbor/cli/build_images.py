@@ -1,0 +1,206 @@
+"""`argo-harbor tasksets build-images`: build what a published taskset's tasks need, before any run."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from argo_harbor.cli import options, output
+from argo_harbor.cli.options import TasksetArgument
+from argo_harbor.cli.place import choose, command
+from argo_harbor.engines.place import Place
+from argo_harbor.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, PlatformError
+
+if TYPE_CHECKING:
+    from argo_harbor.engines.base import Engine
+    from argo_harbor.engines.build_images import Building, ImageLine
+    from argo_harbor.engines.events import Event
+    from argo_harbor.model.build_plan import BuildPlan
+    from argo_harbor.model.documents import BuildImagesDocument, ImageInfo
+
+LOOK_SECONDS = 2.0
+_MAX_PAUSE = 30.0
+LAST_LINES = 10
+"""Of the output of a build that failed; `--json` has what was kept of it."""
+
+
+def build_images(
+    ref: TasksetArgument,
+    place: Place,
+    tasks: options.Tasks = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until every image is ready or failed; exit 1 if one failed.")
+    ] = False,
+    max_concurrent: Annotated[
+        int | None,
+        typer.Option("--max-concurrent", metavar="N", min=1, max=1000, help="Builds at once. Default: 8."),
+    ] = None,
+    build_args: options.BuildArg = None,
+    build_secrets: options.BuildSecret = None,
+    base: options.Base = "auto",
+    as_json: options.Json = False,
+) -> int:
+    """Build the images of a published taskset: what is not ready, and what failed before."""
+    from argo_harbor.cli.build_inputs import build_flags, build_inputs
+    from argo_harbor.planning.builds import BUILDS_AT_ONCE, plan_builds
+    from argo_harbor.sources.stored import StoredSource
+
+    inputs = build_inputs(build_args or (), build_secrets or ())
+    chosen = choose(place)
+    engine, site = chosen.engine, chosen.site
+    taskset = StoredSource(ref, engine.store).load(tasks)
+    plan = plan_builds(
+        taskset,
+        platform=site.platform,
+        profile=site.profile(),
+        inputs=inputs,
+        cap=max_concurrent or BUILDS_AT_ONCE,
+    )
+    words = ["tasksets", "build-images", taskset.ref, *(["--tasks", tasks] if tasks else [])]
+    words += [word for flag in build_flags(inputs) for word in flag]
+    words += ["--base", base] if base != "auto" else []
+    again = command(place, *words, "--wait")
+    try:
+        building = engine.build_images(plan, taskset, base=base, progress=_told)
+        _say_started(building, plan)
+        lines = _follow(building) if wait else building.look()
+    except KeyboardInterrupt:
+        output.note(f"interrupted{'; builds go on' if engine.name == 'argo' else ''}")
+        output.note(f"Look again: {again}")
+        return EXIT_INTERRUPTED
+    settled = all(line.settled for line in lines)
+    failed = settled and any(line.word == "failed" for line in lines)
+    if as_json:
+        output.document(_document(taskset.ref, engine, building, lines))
+    else:
+        _print(lines)
+        if failed or not settled:
+            output.line(f"{'Try the failed ones again' if failed else 'Look again'}: {again}")
+        elif lines:
+            output.line(f"Run it: {command(place, 'runs', 'submit', '--taskset', taskset.ref)}")
+    return EXIT_FAILED if failed else EXIT_OK
+
+
+def _document(
+    ref: str, engine: Engine, building: Building, lines: Sequence[ImageLine]
+) -> BuildImagesDocument:
+    from argo_harbor.model.documents import BuildImagesDocument
+
+    return BuildImagesDocument(
+        taskset_ref=ref,
+        engine=engine.name,
+        workflows=(*building.joined, *building.started),
+        settled=all(line.settled for line in lines),
+        images=tuple(map(document_of, lines)),
+    )
+
+
+def _print(lines: Sequence[ImageLine]) -> None:
+    from argo_harbor.cli.build_watch import counted
+
+    if not lines:
+        output.line("no image of these tasks needs to be built")
+        return
+    images = [document_of(line) for line in lines]
+    print_images(images)
+    for image in images:
+        _print_failure(image)
+    output.line(f"\n{counted(lines)}")
+
+
+def document_of(line: ImageLine) -> ImageInfo:
+    from argo_harbor.engines.build_images import reason
+    from argo_harbor.model.documents import ImageInfo
+
+    image, record = line.planned.image, line.record
+    failed = line.word == "failed" or (line.word == "missing" and record is not None and not record.ok)
+    return ImageInfo(
+        key=image.key,
+        reference=image.reference,
+        digest=record.digest if record is not None and record.ok else "",
+        state=line.word,
+        detail=line.detail,
+        tasks=line.planned.tasks,
+        code=reason(record)[0] if failed else "",
+        step=record.step if failed and record else "",
+        message=record.message if failed and record else "",
+        bases=dict(record.bases) if record else {},
+        seconds=record.seconds if record else 0.0,
+    )
+
+
+def print_images(images: Sequence[ImageInfo]) -> None:
+    """One line an image: what it is, who needs it, where it is."""
+    from argo_harbor.cli.build_watch import some
+    from argo_harbor.cli.show import brief
+
+    output.table(
+        ["Image", "Tasks", "State", "Detail"],
+        (
+            [
+                image.key[:12],
+                some(image.tasks),
+                image.state,
+                brief(image.detail or (f"{image.code}: {image.step}" if image.code else "")),
+            ]
+            for image in images
+        ),
+    )
+
+
+def _print_failure(image: ImageInfo) -> None:
+    from argo_harbor.cli.build_watch import some
+
+    if image.state != "failed":
+        return
+    output.line(f"\n{some(image.tasks)}: {image.code}: {image.step or 'the build as a whole'}")
+    for text in image.message.strip().splitlines()[-LAST_LINES:]:
+        output.line(f"  {text}")
+
+
+def _say_started(building: Building, plan: BuildPlan) -> None:
+    for name in building.joined:
+        output.note(f"{name} is building images of this taskset already")
+    for name in building.started:
+        output.note(f"Started {name}: {plan.cap} at once")
+
+
+def _told(event: Event) -> None:
+    """Builds on this machine, as they begin and end."""
+    from argo_harbor.cli.build_watch import some
+    from argo_harbor.engines import events
+
+    match event:
+        case events.BuildStarted():
+            output.note(f"building for {some(event.tasks)}")
+        case events.BuildFinished():
+            verdict = "failed" if event.error else "ready"
+            output.note(f"{some(event.tasks)}: {verdict} in {output.duration(event.seconds)}")
+
+
+def _follow(building: Building) -> list[ImageLine]:
+    """Look until every image is settled. Faults of store or cluster are told and waited out."""
+    from argo_harbor.cli.build_watch import Watcher
+
+    pause = LOOK_SECONDS
+    with Watcher.of(sys.stderr.isatty()) as watcher:
+        while True:
+            began = time.monotonic()
+            try:
+                lines = building.look()
+            except PlatformError as error:
+                if not error.retryable or error.code == "plan_unreadable":
+                    raise
+                watcher.trouble(f"{error.code}: {error.message}; looking again")
+                pause = min(pause * 2, _MAX_PAUSE)
+            else:
+                watcher.show(lines)
+                if all(line.settled for line in lines):
+                    return lines
+                # Many images take long to look at: never more than a third of the time.
+                pause = max(LOOK_SECONDS, 2 * (time.monotonic() - began))
+            time.sleep(pause)
