@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from argo_harbor.cli import output
-from argo_harbor.cli.published import published_lines
+from argo_harbor.cli.published import MOST_TASKS, published_lines
 from argo_harbor.engines import events
 from argo_harbor.model.states import Outcome
 
@@ -69,6 +69,9 @@ class Live:
                 redirect_stdout=sys.stdout.isatty(),
             )
             self._rich.start()
+        tasks = len(self._planned.plan.parts)
+        if tasks > MOST_TASKS:
+            self._say(f"publishing what the store lacks of {tasks} tasks")
         return self
 
     def __exit__(

@@ -15,6 +15,7 @@ from tests.cli.conftest import Command
 from tests.engines.argo_bench import ArgoBench, install
 from tests.support.api_server import ApiServer, Trouble
 from tests.support.program import EXAMPLES
+from tests.support.suites import make_suite
 
 HELLO = ("runs", "submit", "--harbor-dir", EXAMPLES / "hello-world", "--agent", "oracle")
 
@@ -53,6 +54,16 @@ def test_submit_returns_once_the_cluster_has_accepted(cluster: ArgoBench, argo_h
     again = argo_harbor(*HELLO)
     assert again.stdout.splitlines()[1:3] == [line.replace("Published", "Unchanged") for line in published]
     assert f"{run_id} is already running" in again.stderr
+
+
+def test_a_large_suite_is_summed_up_and_said_before(
+    cluster: ArgoBench, argo_harbor: Command, tmp_path: Path
+) -> None:
+    suite = make_suite(tmp_path / "suite", tasks=51, prebuilt=True, shared_images=1)
+    done = argo_harbor("runs", "submit", "--harbor-dir", suite, "--agent", "nop")
+    assert done.status == 0, done.stderr
+    assert done.stdout.splitlines()[1] == "Published 51 of 51 tasks, 0 unchanged"
+    assert "publishing what the store lacks of 51 tasks" in done.stderr
 
 
 def test_flags_that_lead_there_stand_in_every_line_to_copy(cluster: ArgoBench, argo_harbor: Command) -> None:

@@ -14,6 +14,8 @@ from argo_harbor.store.directory import DirectoryStore
 from tests.cli.conftest import Command
 from tests.engines.argo_bench import install
 from tests.support.api_server import ApiServer
+from tests.support.fixtures_hub import NAME, HubSite
+from tests.support.git_repos import Repository
 from tests.support.s3server import S3Server
 from tests.support.suites import make_suite
 
@@ -187,3 +189,35 @@ def test_a_large_suite_is_summed_up_where_a_run_is_submitted() -> None:
         f"Published taskset suite#{digest[:12]} (51 of 60 tasks)",
     ]
     assert len(list(published_lines(PublishedTaskset(f"suite#{digest}", tasks[:50], 60, True)))) == 51
+
+
+def test_a_git_source_has_a_label_and_is_kept(argo_harbor: Command, repository: Repository) -> None:
+    commit = repository.git("rev-parse", "HEAD")
+    pinned = f"{repository.path}@{commit}"
+    done = argo_harbor("tasksets", "create", "--harbor-git", f"{repository.path}@main", "--tasks", "0,2")
+    assert done.status == 0, done.stderr
+    *_, taskset, label, ref = done.stdout.splitlines()
+    assert taskset == f"Published taskset {ref[: ref.index('#') + 13]} (2 of 3 tasks)"
+    assert label.startswith("Intake label: --intake-dataset ")
+    assert label.endswith(f"@{commit}")
+    dataset = label.rpartition(" ")[2]
+    document = argo_harbor("tasksets", "create", "--harbor-git", pinned, "--tasks", "0,2", "--json").json(
+        "taskset-create-document-1"
+    )
+    assert (document["source"], document["intake_dataset"], document["taskset_ref"]) == (pinned, dataset, ref)
+    assert document["state"] == "unchanged"
+    shown = argo_harbor("tasksets", "show", ref)
+    assert f"Source: {pinned}" in shown.stdout
+    assert f"--intake-dataset {dataset}" in shown.stdout
+    assert pinned in argo_harbor("tasksets", "list").stdout
+
+
+@pytest.mark.filterwarnings("ignore:The '.*' parameter is deprecated:DeprecationWarning")
+def test_a_dataset_of_the_hub_has_a_label(argo_harbor: Command, hub_site: HubSite) -> None:
+    done = argo_harbor("tasksets", "create", "--harbor-hub", NAME)
+    assert done.status == 0, done.stderr
+    *_, label, ref = done.stdout.splitlines()
+    assert label == f"Intake label: --intake-dataset {NAME}@sha256:{hub_site.version.digest}"
+    listed = argo_harbor("compile", "--harbor-dir", hub_site.suite, "--list-tasks", "--json")
+    there = listed.json("task-list-document-1")["taskset_ref"]
+    assert ref.partition("#")[2] == there.partition("#")[2]
