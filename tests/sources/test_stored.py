@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from argo_harbor.errors import PlatformError, Refused, UsageError
-from argo_harbor.model.taskset import Taskset
+from argo_harbor.model.taskset import StoredTaskset, Taskset
 from argo_harbor.sources import load_taskset
 from argo_harbor.sources.archive import write_archive
+from argo_harbor.sources.directory import taskset_digest
 from argo_harbor.sources.fetch import fetch_task
 from argo_harbor.sources.manifest import publish_manifest
-from argo_harbor.sources.stored import load_stored
+from argo_harbor.sources.stored import StoredSource, load_stored
 from argo_harbor.store import layout
 from argo_harbor.store.directory import DirectoryStore
 from tests.sources.conftest import WriteTask
@@ -83,7 +84,7 @@ def test_a_prefix_of_two_digests_is_not_guessed(suite: Taskset, store: Directory
         load_stored(f"{suite.name}#{suite.digest[:20]}", store)
 
 
-@pytest.mark.parametrize("change", ["broken", "renamed", "other member", "newer"])
+@pytest.mark.parametrize("change", ["broken", "renamed", "other member", "newer", "reordered", "twice"])
 def test_a_manifest_that_is_not_what_its_digest_says_is_refused(
     suite: Taskset, store: DirectoryStore, change: str
 ) -> None:
@@ -93,6 +94,11 @@ def test_a_manifest_that_is_not_what_its_digest_says_is_refused(
         data["name"] = "other"
     elif change == "other member":
         data["members"][0]["digest"] = "0" * 64
+    elif change == "reordered":
+        # The digest is the same, but indexes would name other tasks.
+        data["members"].reverse()
+    elif change == "twice":
+        data["members"].append(data["members"][-1])
     elif change == "newer":
         data["schema_version"] = "taskset-2"
     store.put(key, b"{" if change == "broken" else json.dumps(data).encode())
@@ -111,6 +117,50 @@ def test_an_archive_of_other_content_is_refused(
     store.delete(layout.task_archive(first.digest))
     with pytest.raises(PlatformError, match="is not in"):
         fetch_task(store, first.digest, tmp_path / "out")
+
+
+def test_an_archive_under_another_tasks_name_is_refused(suite: Taskset, store: DirectoryStore) -> None:
+    """Somebody made a taskset of true archives under false names; the digest fits."""
+    first, second, *rest = suite.members
+    members = (
+        first.model_copy(update={"digest": second.digest}),
+        second.model_copy(update={"digest": first.digest}),
+        *rest,
+    )
+    forged = StoredTaskset(name=suite.name, digest=taskset_digest(members), members=members)
+    store.put(layout.taskset(forged.name, forged.digest), forged.canonical())
+    with pytest.raises(Refused) as caught:
+        load_stored(forged.ref, store)
+    assert [(item.task, "acme/task-000" in item.message) for item in caught.value.items] == [
+        (first.name, True),
+        (second.name, True),
+    ]
+
+
+def test_every_damaged_archive_is_named(suite: Taskset, store: DirectoryStore) -> None:
+    for task in suite.tasks[1:3]:
+        store.put(layout.task_archive(task.digest), b"damaged")
+    with pytest.raises(Refused) as caught:
+        load_stored(suite.ref, store)
+    assert [item.task for item in caught.value.items] == ["acme/task-0001", "acme/task-0002"]
+    assert load_stored(suite.ref, store, tasks="0,3").tasks == (suite.tasks[0], suite.tasks[3])
+
+
+def test_listing_reads_the_manifest_alone(suite: Taskset, store: DirectoryStore) -> None:
+    for task in suite:
+        store.delete(layout.task_archive(task.digest))
+    listing = StoredSource(suite.ref, store).list("1,task-0003")
+    assert [index for index, _ in listing.tasks] == [1, 3]
+    assert (listing.ref, listing.total) == (suite.ref, 4)
+
+
+def test_a_disk_that_is_full_is_no_fault_of_the_archive(
+    suite: Taskset, store: DirectoryStore, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PlatformError, match="cannot unpack") as caught:
+        fetch_task(store, suite.tasks[0].digest, tmp_path / "file" / "task")
+    assert caught.value.code == "store_unreadable"
 
 
 def test_publishing_twice_writes_once(suite: Taskset, store: DirectoryStore) -> None:
