@@ -31,6 +31,7 @@ from argo_harbor.store import layout, s3_client
 from argo_harbor.store.base import Store
 from argo_harbor.store.directory import DirectoryStore
 from argo_harbor.store.s3 import S3Store
+from tests.engines.argo_bench import install
 from tests.support.faultproxy import Fault, FaultProxy, proxy
 from tests.support.program import Program
 from tests.support.publishing import OK, at_once, check_store, in_child, killed_at
@@ -223,30 +224,53 @@ def test_several_publish_the_same_at_once(request: pytest.FixtureRequest, tmp_pa
     suite.check_finished(open_store())
 
 
+class _Place(NamedTuple):
+    """Where the real program publishes, and the same store without it."""
+
+    flags: tuple[str, ...]
+    environment: dict[str, str]
+    store: Store
+
+
+@pytest.fixture(params=["local", pytest.param("argo", marks=pytest.mark.services)])
+def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Place:
+    if request.param == "local":
+        return _Place(("--engine", "local"), {}, DirectoryStore(tmp_path / "store" / "local"))
+    server: S3Server = request.getfixturevalue("s3_server")
+    prefix = f"killed-{os.getpid()}"
+    settings = f'bucket = "{server.bucket}"\nprefix = "{prefix}"'
+    install(request.getfixturevalue("api"), platform=settings)
+    environment = {
+        "ARGO_HARBOR_STORE_ENDPOINT": server.endpoint,
+        "ARGO_HARBOR_STORE_ACCESS_KEY": server.access_key,
+        "ARGO_HARBOR_STORE_SECRET_KEY": server.secret_key,
+    }
+    return _Place(("--engine", "argo"), environment, open_s3(server, root=f"{prefix}/argo-harbor"))
+
+
 @pytest.mark.e2e
-def test_the_program_killed_at_random_points_leaves_nothing_wrong(tmp_path: Path) -> None:
+def test_the_program_killed_at_random_points_leaves_nothing_wrong(where: _Place, tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "suite", tasks=60)
     program = Program(tmp_path / "store", tmp_path)
-    arguments = ("tasksets", "create", "--harbor-dir", suite)
+    command = ("tasksets", "create", "--harbor-dir", suite, *where.flags)
     dice = random.Random(5)
     killed = 0
-    for round_ in range(6):
-        store = DirectoryStore(tmp_path / "store" / "local")
-        process = program.start(*arguments)
+    for lines in (1, 20, 40, 59, 5, 61):
+        process = program.start(*command, env=where.environment)
         # Some lines of its output, then a moment: a point in the middle of the uploads.
         assert process.stdout is not None
-        for _ in range(dice.randrange(1, 50)):
+        for _ in range(lines):
             process.stdout.readline()
         time.sleep(dice.random() / 50)
         process.kill()
         process.communicate()
         killed += process.returncode == -signal.SIGKILL
-        check_store(store)
-        if round_ == 2:
-            for entry in list(store.list("")):
-                store.delete(entry.key)
-    assert killed
-    done = program(*arguments)
-    assert done.status == 0
-    assert load_stored(done.stdout.splitlines()[-1], store) == load_taskset(suite)
-    assert all(line.startswith("Unchanged") for line in program(*arguments).stdout.splitlines()[:-1])
+        check_store(where.store)
+        if lines == 59:
+            _empty(where.store)
+    assert killed >= 3
+    done = program(*command, env=where.environment)
+    assert done.status == 0, done.stderr
+    assert load_stored(done.stdout.splitlines()[-1], where.store) == load_taskset(suite)
+    again = program(*command, env=where.environment).stdout.splitlines()
+    assert all(line.startswith("Unchanged") for line in again[:-1])
