@@ -37,7 +37,8 @@ class Starts:
     def hopeless(self, pods: Iterable[Pod], now: float) -> Iterator[tuple[Pod, Cause]]:
         """Those of the pending pods that are to be ended. `now` is in seconds, of any clock that only
         grows."""
-        placed = [pod for pod in pods if pod.node]
+        # One that is ended already may take its time to go.
+        placed = [pod for pod in pods if pod.node and verdict_on(pod) is None]
         broken = {pod.uid: cause for pod in placed if (cause := self._for_good(pod))}
         self._waiting = {pod.uid: self._waiting.get(pod.uid, now) for pod in placed}
         self._broken = {uid: self._broken.get(uid, now) for uid in broken}

@@ -83,7 +83,7 @@ def patch(
             # would then be under the sandbox's network rules.
             "$setElementOrder/initContainers": [{"name": name} for name in order],
             "initContainers": [_installer(plan), _egress(plan), *others, _sandbox(resources, beside)],
-            **({"hostAliases": services.host_aliases(beside)} if others else {}),
+            **(services.of_pod(beside) if others else {}),
             **({"runtimeClassName": runtime} if runtime else {}),
         }
     )

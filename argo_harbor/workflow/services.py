@@ -7,7 +7,7 @@ into the patch as `text.foreign`. Used by `sandbox`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from argo_harbor.model.plan import RunPlan, ServicePlan, ServiceVariable
 from argo_harbor.model.services import HealthProbe, ServiceMount
@@ -41,6 +41,10 @@ class Beside(NamedTuple):
 
 ALONE = Beside()
 
+GRACE_SECONDS = 60
+"""Less than for other pods: a server that ignores the first signal, as many do when they are process 1, keeps
+its pod for so long after each trial. Still enough for the runner to upload a trial that is cancelled."""
+
 
 def containers(plan: RunPlan, beside: Beside, reference: RunReference) -> list[UserContainer]:
     """The services in the order in which they start."""
@@ -48,9 +52,20 @@ def containers(plan: RunPlan, beside: Beside, reference: RunReference) -> list[U
     return [_container(plan, service, reference, mounts) for service in beside.services]
 
 
-def host_aliases(beside: Beside) -> list[HostAlias]:
-    """The names of the services: all containers of a pod have one address."""
-    return [{"ip": "127.0.0.1", "hostnames": [MAIN_SERVICE, *(each.name for each in beside.services)]}]
+class OfPod(TypedDict):
+    """What a pod with services has besides their containers."""
+
+    hostAliases: list[HostAlias]
+    terminationGracePeriodSeconds: int
+
+
+def of_pod(beside: Beside) -> OfPod:
+    """The names of the services, as all containers of a pod have one address; and the pod's patience."""
+    names_there = [MAIN_SERVICE, *(each.name for each in beside.services)]
+    return {
+        "hostAliases": [{"ip": "127.0.0.1", "hostnames": names_there}],
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+    }
 
 
 def volumes(beside: Beside) -> list[Volume]:

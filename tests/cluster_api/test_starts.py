@@ -75,6 +75,13 @@ def test_a_pod_that_waits_for_a_node_is_left_alone() -> None:
     assert ended(Starts(start_seconds=900, logins=()), (0, waiting), (5000, waiting)) == []
 
 
+def test_a_pod_that_is_ended_already_is_not_ended_again() -> None:
+    starts = Starts(start_seconds=900, logins=())
+    waiting = pod("ErrImagePull", ABSENT)
+    waiting.data["metadata"]["annotations"] = {VERDICT_ANNOTATION: '{"code": "c", "message": "m"}'}
+    assert ended(starts, (0, waiting), (30, waiting), (1000, waiting)) == []
+
+
 def test_the_secrets_that_were_shown_are_named() -> None:
     starts = Starts(start_seconds=900, logins=["pull-a", "pull-b"])
     waiting = pod("ErrImagePull", REFUSED)

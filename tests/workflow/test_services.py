@@ -108,6 +108,7 @@ def test_services_stand_between_the_fence_and_the_sandbox_in_their_order() -> No
     assert [each["name"] for each in patch["initContainers"]] == names
     assert [each["name"] for each in patch["$setElementOrder/initContainers"]] == ["init", *names]
     assert patch["hostAliases"] == [{"ip": "127.0.0.1", "hostnames": ["main", "db", "seed", "web"]}]
+    assert patch["terminationGracePeriodSeconds"] == 60
     assert [each.get("restartPolicy") for each in patch["initContainers"]] == [
         None,
         "Always",

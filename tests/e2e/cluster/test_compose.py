@@ -95,6 +95,8 @@ def telling(suite: Path) -> None:
                 "build": "./web",
                 "command": [written],
                 "user": "1000:1000",
+                # The image has a folder of that name which only root may write to.
+                "tmpfs": "/tmp",
                 "environment": {
                     "TRICKY": written,
                     "GRANTED": "${GRANTED}",
