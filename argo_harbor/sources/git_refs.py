@@ -14,6 +14,7 @@ from argo_harbor.sources.member import printable
 _FULL = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHORT = re.compile(r"[0-9a-f]{4,63}")
 _LINE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\t(.+)")
+_NAMED = re.compile(r"refs/(?:heads|tags)/(.+)")
 _PLACES = ("refs/tags/", "refs/heads/", "refs/", "")
 """Where a name is looked for, in git's own order."""
 _NEAR = 3
@@ -94,7 +95,7 @@ def _folder(address: GitAddress, length: int) -> str:
 def _unknown(address: GitAddress, name: str, refs: Refs) -> UsageError:
     if address.trail:
         name = "/".join(address.trail)
-    known = {re.sub(r"^refs/(?:heads|tags)/", "", ref) for ref in refs if ref.startswith("refs/")}
+    known = {found[1] for ref in refs if (found := _NAMED.fullmatch(ref))}
     near = [printable(ref) for ref in difflib.get_close_matches(name, sorted(known), n=_NEAR)]
     if _SHORT.fullmatch(address.trail[0] if address.trail else name):
         hint = "a server finds a commit only by its full id: git rev-parse prints it"

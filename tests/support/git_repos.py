@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -165,12 +165,33 @@ def git_over_http(root: Path, *, login: tuple[str, str] | None = None) -> Iterat
         def log_message(self, *_: Any) -> None:
             """Quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Requests)
-    served.port = server.server_port
+    with _serving(Requests) as port:
+        served.port = port
+        yield served
+
+
+@contextmanager
+def files_over_http(root: Path) -> Iterator[str]:
+    """Serve the files below `root` as they lie there, by no git; yields its URL without a slash."""
+
+    class Requests(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(root))
+
+        def log_message(self, *_: Any) -> None:
+            """Quiet."""
+
+    with _serving(Requests) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def _serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
-        yield served
+        yield server.server_port
     finally:
         server.shutdown()
         server.server_close()
