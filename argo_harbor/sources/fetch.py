@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from argo_harbor.errors import PlatformError
+from argo_harbor.sources.archive import LEAST_BYTES
 from argo_harbor.sources.unpack import unpack
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
@@ -16,7 +17,8 @@ _FEW = 8
 
 
 def stored_sizes(digests: Iterable[str], store: Store) -> dict[str, int]:
-    """Bytes of the archives of these tasks, by digest; those that are not in the store are left out.
+    """Bytes of the archives of these tasks, by digest; those that are not in the store are left out, and what
+    is too small for an archive is none.
 
     Raises PlatformError `store_unreadable`.
     """
@@ -28,7 +30,7 @@ def stored_sizes(digests: Iterable[str], store: Store) -> dict[str, int]:
         keys[entry.key]: entry.size
         for prefix in prefixes
         for entry in store.list(prefix)
-        if entry.key in keys
+        if entry.key in keys and entry.size >= LEAST_BYTES
     }
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from argo_harbor.errors import Finding, PlatformError, Refused
 from argo_harbor.model.taskset import Task, Taskset
-from argo_harbor.sources.archive import least_bytes, write_archive
+from argo_harbor.sources.archive import write_archive
 from argo_harbor.sources.fetch import fetch_task, stored_sizes
 from argo_harbor.sources.manifest import publish_manifest
 from argo_harbor.store import layout
@@ -117,7 +117,7 @@ def _bring(wanted: _Wanted, *, there: Mapping[str, int], store: Store, verify: b
     task = wanted.task
     if not wanted.first:
         return _Brought(new=False)
-    if there.get(task.digest, 0) >= least_bytes(task) and not (verify and _is_damaged(task, store)):
+    if task.digest in there and not (verify and _is_damaged(task, store)):
         return _Brought(new=False)
     try:
         with tempfile.TemporaryDirectory(prefix="argo-harbor-") as folder:
