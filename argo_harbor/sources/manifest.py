@@ -14,7 +14,7 @@ from argo_harbor.store import layout
 from argo_harbor.store.base import Entry, KeyNotFound, Store
 
 SHORTEST_DIGEST = 12
-_REF = re.compile(rf"([a-z0-9.-]+)#([0-9a-f]{{{SHORTEST_DIGEST},64}})")
+_REF = re.compile(rf"(?!\.{{1,2}}#)([a-z0-9.-]+)#([0-9a-f]{{{SHORTEST_DIGEST},64}})")
 _CREATE = "argo-harbor tasksets create"
 BROKEN_HINT = f"{_CREATE} from the same source writes it anew; if that is gone, remove the object"
 

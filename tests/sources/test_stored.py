@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from argo_harbor.errors import PlatformError, Refused, UsageError
-from argo_harbor.model.taskset import StoredTaskset, Taskset
+from argo_harbor.model.taskset import StoredTaskset, Taskset, TasksetMember
 from argo_harbor.sources import load_taskset
 from argo_harbor.sources.archive import write_archive
 from argo_harbor.sources.directory import taskset_digest
 from argo_harbor.sources.fetch import fetch_task
-from argo_harbor.sources.manifest import publish_manifest
+from argo_harbor.sources.manifest import check_manifest, publish_manifest
 from argo_harbor.sources.stored import StoredSource, load_stored
 from argo_harbor.store import layout
 from argo_harbor.store.directory import DirectoryStore
@@ -68,7 +71,20 @@ def test_files_that_an_ignore_file_let_in_stay_in(
 
 
 @pytest.mark.parametrize(
-    "ref", ["suite", "suite#123", f"other#{'0' * 64}", f"suite#{'0' * 12}", "Suite#" + "0" * 64]
+    "ref",
+    [
+        "suite",
+        "suite#123",
+        f"other#{'0' * 64}",
+        f"suite#{'0' * 12}",
+        "Suite#" + "0" * 64,
+        "../suite#" + "0" * 64,
+        "..#" + "0" * 64,
+        ".#" + "0" * 64,
+        "#" + "0" * 64,
+        "suite#" + "0" * 65,
+        "suite#" + "0" * 63 + "\n",
+    ],
 )
 def test_refs_that_name_nothing_are_usage_errors(suite: Taskset, store: DirectoryStore, ref: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -167,3 +183,40 @@ def test_publishing_twice_writes_once(suite: Taskset, store: DirectoryStore) -> 
     before = [(entry.key, entry.modified) for entry in store.list("tasksets/")]
     publish_manifest(suite, store)
     assert [(entry.key, entry.modified) for entry in store.list("tasksets/")] == before
+
+
+def _whole() -> tuple[str, bytes]:
+    members = tuple(
+        TasksetMember(name=f"acme/{letter}", folder=letter, digest=sha256(letter.encode()).hexdigest())
+        for letter in "abc"
+    )
+    manifest = StoredTaskset(name="suite", digest=taskset_digest(members), members=members)
+    return layout.taskset(manifest.name, manifest.digest), manifest.canonical()
+
+
+KEY, WHOLE = _whole()
+
+
+@given(
+    changes=st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.binary(max_size=3)), min_size=1, max_size=3)
+)
+@settings(max_examples=300, deadline=None)
+def test_a_damaged_manifest_never_names_other_tasks(changes: list[tuple[int, bytes]]) -> None:
+    data = WHOLE
+    for at, new in changes:
+        data = data[:at] + new + data[at + 1 :]
+    found = check_manifest(KEY, data)
+    whole = check_manifest(KEY, WHOLE)
+    assert whole is not None
+    assert found is None or [(each.name, each.digest) for each in found.members] == [
+        (each.name, each.digest) for each in whole.members
+    ]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"[]", b"null", b'{"members": 1}', b"\xff", WHOLE.replace(b"acme/a", b"\\ud800"), b"[" * 100_000],
+    ids=["empty", "list", "null", "short", "no UTF-8", "half a character", "deep"],
+)
+def test_what_is_no_manifest_is_none(data: bytes) -> None:
+    assert check_manifest(KEY, data) is None

@@ -350,6 +350,19 @@ def test_kinds_that_only_other_tools_know_are_refused(place: Place, kind: bytes)
     assert place.unpack(gzip.compress(header + bytes(2048)), digest({})) is None
 
 
+@pytest.mark.parametrize(
+    ("size", "problem"),
+    [(3 << 30, "ends too early"), (5 << 30, "more than 4294967296"), (1 << 40, "not octal")],
+)
+def test_declared_sizes_are_not_believed(place: Place, size: int, problem: str) -> None:
+    info = tarfile.TarInfo("a")
+    info.size = size
+    place.archive.write_bytes(gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + b"data"))
+    with pytest.raises(Refused, match=problem):
+        unpack(place.archive, place.inside / "out", digest="0" * 64)
+    assert os.listdir(place.inside) == ["x"]
+
+
 def test_a_link_has_no_content_and_an_end_no_header(place: Place) -> None:
     link = tarfile.TarInfo("b")
     link.type, link.linkname, link.size = tarfile.SYMTYPE, "a", 4
