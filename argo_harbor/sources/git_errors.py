@@ -49,6 +49,12 @@ def explain(failed: GitFailed, address: GitAddress) -> HarborError:
             f"git does not read {shown}, which belongs to another user",
             f"when you trust it: git config --global --add safe.directory {address.url}",
         )
+    if failed.says("promisor remote", "lazy fetching disabled"):
+        return PlatformError(
+            "source_unreachable",
+            f"{shown} lacks files of that commit",
+            "it may be a partial clone: name the repository that it was cloned from",
+        )
     if failed.says(*_NOT_LET_IN):
         return PlatformError(
             "source_unreachable",

@@ -159,7 +159,7 @@ def _problem(path: bytes) -> str:
         return "is a repository inside the repository"
     if len(path) > _MAX_PATH_BYTES or any(len(part) > MAX_NAME_BYTES for part in parts):
         return "has a name that is too long for a file"
-    if path.count(b"/") > MAX_DEPTH:
+    if path.count(b"/") > MAX_DEPTH + 1:
         return f"lies more than {MAX_DEPTH} folders deep"
     return ""
 

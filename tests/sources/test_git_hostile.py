@@ -121,6 +121,7 @@ def test_a_repository_of_this_machine_starts_no_program(repository: Repository, 
         repository.git("config", "remote.evil.url", url)
         error = refused(f"{repository.path}@main")
         assert error.code == "source_unreachable"
+        assert "partial clone" in error.hint
         assert not ran.exists()
 
 
