@@ -150,7 +150,7 @@ def _one_network(value: object, tables: Mapping[str, Mapping[str, Any]], notes: 
         for key in table:
             if (key, table[key]) not in (("driver", "bridge"), ("internal", False), ("external", False)):
                 notes.refuse(f"networks.{name}.{key}", "the network of a pod is the platform's to set up")
-    members = {name: frozenset(table.get("networks") or ("default",)) for name, table in tables.items()}
+    members = {name: _networks(name, table.get("networks"), notes) for name, table in tables.items()}
     used = set(members.values()) | ({frozenset({"default"})} if MAIN_SERVICE not in members else set())
     if len(used) > 1 or any(len(each) > 1 for each in used):
         notes.refuse(
@@ -158,6 +158,21 @@ def _one_network(value: object, tables: Mapping[str, Mapping[str, Any]], notes: 
             "keeps services apart, and all containers of a pod share one network",
             "put every service, main too, into the same network, or leave networks out",
         )
+
+
+def _networks(name: str, value: object, notes: Notes) -> frozenset[str]:
+    where = f"services.{name}.networks"
+    if isinstance(value, list):
+        return frozenset(map(str, value)) or frozenset({"default"})
+    joined = notes.mapping(where, value, "a list or a mapping")
+    for network, settings in joined.items():
+        if settings:
+            notes.refuse(
+                f"{where}.{network}",
+                "changes how it is reached, and in a pod every service has its name and nothing else",
+                "use the service's own name",
+            )
+    return frozenset(joined) or frozenset({"default"})
 
 
 def _check_names(tables: Mapping[str, object], notes: Notes) -> None:

@@ -279,6 +279,16 @@ def test_what_does_not_map_of_the_file_is_refused(read: Any, key: str) -> None:
         ("services: {a: {image: x, environment: {U: 'p://${PASSWORD}@db'}}}", "services.a.environment.U"),
         ("services: {a: {image: x, volumes: ['ghost:/g']}}", "services.a.volumes[0]"),
         ("services: []", "services"),
+        ("services: {a: {image: x, networks: {default: {aliases: [b]}}}}", "services.a.networks.default"),
+        ("services: {a: {image: x, networks: 1}}", "services.a.networks"),
+        ("services: {a: {image: x, volumes: ['v:/v', {source: w, target: /v}]}}\nvolumes: {v: , w: }",
+         "services.a.volumes[1]"),
+        ("services: {a: {image: x, volumes: [{type: bind, source: ./a, target: /v}]}}",
+         "services.a.volumes[0]"),
+        ("services: {a: {image: x, environment: {A: '${'}}}", "services.a.environment.A"),
+        ("services: {a: {image: x, depends_on: {b: {condition: service_healthy}}},"
+         " b: {image: x, healthcheck: {test: ls}}, main: {depends_on: {b:"
+         " {condition: service_completed_successfully}}}}", "services.b"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_kept_is_refused(read: Any, text: str, key: str) -> None:
@@ -312,6 +322,56 @@ def test_a_network_of_all_is_the_pod_s(read: Any) -> None:
         """
     )
     assert found(task) == []
+
+
+def test_main_without_an_image_is_refused(read: Any) -> None:
+    assert refused(read("services: {main: {}}", without=("environment/Dockerfile",))) == ["services.main"]
+
+
+def test_the_image_of_task_toml_is_that_of_main(read: Any) -> None:
+    toml = '[environment]\ndocker_image = "a:1"\n'
+    task = read(
+        "services: {main: {build: ./gone, image: b}, c: {image: '${PREBUILT_IMAGE_NAME}'}}", toml=toml
+    )
+    assert found(task) == []
+    assert (task.agent_image.kind, task.agent_image.reference) == ("prebuilt", "a:1")
+    assert compose_of(task).services[0].image.reference == "a:1"
+
+
+def test_mounts_may_be_written_out(read: Any) -> None:
+    task = read(
+        """\
+        services:
+          main:
+            volumes:
+              - {type: bind, source: "${HOST_AGENT_LOGS_PATH}", target: "${ENV_AGENT_LOGS_PATH}"}
+              - {type: volume, source: data, target: /data/, read_only: true}
+              - {type: tmpfs, target: /scratch}
+        volumes: {data: {driver: local}}
+        """
+    )
+    assert found(task) == []
+    assert compose_of(task).mounts == (
+        ServiceMount(path="/data", volume="data", read_only=True),
+        ServiceMount(path="/scratch"),
+    )
+
+
+def test_a_passed_on_variable_takes_the_task_s_value(read: Any) -> None:
+    text = "services: {a: {image: x, environment: [MODE, KEY]}}"
+    task = read(text, toml='[environment.env]\nMODE = "fast"\nKEY = "${TOKEN:-none}"\n')
+    assert compose_of(task).services[0].environment == (
+        ServiceValue("KEY", "none", "TOKEN", optional=True),
+        ServiceValue("MODE", "fast"),
+    )
+
+
+def test_a_service_without_an_entrypoint_runs_its_command(read: Any) -> None:
+    one, two = "{image: x, entrypoint: '', command: run it}", "{image: x, healthcheck: {disable: true}}"
+    task = read(f"services: {{a: {one}, b: {two}}}")
+    first, second = compose_of(task).services
+    assert (first.entrypoint, first.command) == (("run", "it"), None)
+    assert second.probe is None
 
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
