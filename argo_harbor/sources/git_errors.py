@@ -49,7 +49,7 @@ def explain(failed: GitFailed, address: GitAddress) -> HarborError:
             f"git does not read {shown}, which belongs to another user",
             f"when you trust it: git config --global --add safe.directory {address.url}",
         )
-    if failed.says("promisor remote", "lazy fetching disabled"):
+    if failed.says("promisor remote", "lazy fetching disabled", "not our ref"):
         return PlatformError(
             "source_unreachable",
             f"{shown} lacks files of that commit",
