@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from argo_harbor.errors import Finding
+from argo_harbor.sources.compose_values import words
 
 CODE = "invalid_compose_file"
 ANOTHER_WAY = "leave it out, or leave the task out with --tasks"
@@ -31,6 +32,11 @@ class Notes:
         except ValueError as error:
             self.refuse(key, str(error), "correct the value")
             return default
+
+    def words(self, key: str, value: object) -> tuple[str, ...]:
+        """The value as a command; nothing is an empty one."""
+        nothing: tuple[str, ...] = ()
+        return self.tried(key, words, value, nothing) if value else nothing
 
     def mapping(self, key: str, value: object, what: str = "a mapping") -> dict[str, Any]:
         """The value as a mapping; nothing counts as an empty one, anything else as a finding."""

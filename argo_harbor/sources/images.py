@@ -9,7 +9,7 @@ from argo_harbor.model.services import Compose
 from argo_harbor.model.task import EnvironmentConfig, StepConfig, TaskConfig
 from argo_harbor.model.taskset import ImageSource, TaskFile
 from argo_harbor.sources.compose import COMPOSE, read_compose
-from argo_harbor.sources.compose_service import Build
+from argo_harbor.sources.compose_build import Build
 from argo_harbor.sources.compose_yaml import MAX_BYTES
 from argo_harbor.sources.digest import Content, environment_digest
 from argo_harbor.sources.dockerfile import Dockerfile, read_dockerfile

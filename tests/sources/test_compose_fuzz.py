@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from argo_harbor.model.task import TaskConfig
 from argo_harbor.model.taskset import ImageSource
 from argo_harbor.sources.compose import read_compose
-from argo_harbor.sources.compose_service import _OF_MAIN, _OF_SERVICES, _REASONS
+from argo_harbor.sources.compose_keys import OF_MAIN, OF_SERVICES, REASONS
 
 TEXT = st.sampled_from(
     ["", "a", "8000", "8000:80/udp", "a:/b", "/c", "./d:/e", "${A}", "${A:-b}", "$", "$$A", "${", "A=${B}",
@@ -20,14 +20,14 @@ TEXT = st.sampled_from(
 )  # fmt: skip
 LEAF = st.one_of(TEXT, st.none(), st.booleans(), st.integers(-1, 70_000), st.floats(allow_nan=False))
 KEYS = st.sampled_from(
-    [*sorted(_OF_SERVICES | _OF_MAIN), *sorted(_REASONS)[:6], "context", "dockerfile", "args", "target",
+    [*sorted(OF_SERVICES | OF_MAIN), *sorted(REASONS)[:6], "context", "dockerfile", "args", "target",
      "test", "interval", "retries", "resources", "limits", "cpus", "memory", "type", "source", "size",
      "condition", "db", "main", "unknown", "x-note", "replicas", "disable"]
 )  # fmt: skip
 ANYTHING = st.recursive(
     LEAF, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=12
 )
-SERVICE = st.dictionaries(st.sampled_from(sorted(_OF_SERVICES)), ANYTHING, max_size=5)
+SERVICE = st.dictionaries(st.sampled_from(sorted(OF_SERVICES)), ANYTHING, max_size=5)
 NAMES = st.sampled_from(["main", "db", "web", "Bad_Name", "a.b"])
 FILE = st.fixed_dictionaries(
     {},
