@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from argo_harbor.errors import Finding
 from argo_harbor.model.task import EnvironmentConfig, StepConfig, TaskConfig
-from argo_harbor.sources.compose import COMPOSE
-from argo_harbor.sources.images import DOCKERFILE, ENVIRONMENT, TESTS, verifier_definition
+from argo_harbor.sources.compose_build import COMPOSE, DOCKERFILE
+from argo_harbor.sources.images import ENVIRONMENT, TESTS, verifier_definition
 from argo_harbor.sources.tree import INSTRUCTION, Tree
 
 _CODE = "invalid_task_config"

@@ -16,15 +16,13 @@ from argo_harbor.model.services import MAX_SERVICES, RESERVED_PORTS, Compose, Se
 from argo_harbor.model.task import MAIN_SERVICE, TaskConfig
 from argo_harbor.model.task_env import requested_variable
 from argo_harbor.model.taskset import ImageSource
-from argo_harbor.sources.compose_build import Build
+from argo_harbor.sources.compose_build import COMPOSE, Build
 from argo_harbor.sources.compose_mounts import LOGS
 from argo_harbor.sources.compose_notes import Notes
 from argo_harbor.sources.compose_order import start_order
 from argo_harbor.sources.compose_service import Reading, read_main, read_service
 from argo_harbor.sources.compose_values import Known, Variable, expand
 from argo_harbor.sources.compose_yaml import BrokenCompose, read_yaml
-
-COMPOSE = "docker-compose.yaml"
 
 _TOP = ("version", "name", "services", "volumes", "networks")
 _REASONS = {

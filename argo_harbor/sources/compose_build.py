@@ -10,6 +10,7 @@ from argo_harbor.sources.compose_environment import read_environment
 from argo_harbor.sources.compose_notes import Notes
 
 DOCKERFILE = "Dockerfile"
+COMPOSE = "docker-compose.yaml"
 
 _KEYS = ("context", "dockerfile", "args", "target", "labels", "tags", "pull", "platforms", "no_cache")
 _REASONS = {

@@ -10,18 +10,16 @@ from argo_harbor.sources.compose_values import megabytes, number
 
 
 def read_resources(where: str, table: dict[str, Any], notes: Notes) -> tuple[float | None, int | None]:
-    """Cpus and MiB that the service may use."""
-    cpus: object = table.get("cpus")
-    memory: object = table.get("mem_limit")
-    limits = _limits(where, table, notes)
-    places = (f"{where}.deploy.resources.limits", where)
-    cpus, at = (limits["cpus"], places[0]) if "cpus" in limits else (cpus, places[1])
-    found_cpus = notes.tried(f"{at}.cpus", number, cpus, None) if cpus is not None else None
-    if "memory" in limits:
-        return found_cpus, notes.tried(f"{places[0]}.memory", megabytes, limits["memory"], None)
-    return found_cpus, notes.tried(
-        f"{where}.mem_limit", megabytes, memory, None
-    ) if memory is not None else None
+    """Cpus and MiB that the service may use; None where it does not say."""
+    values: dict[str, object] = {"cpus": table.get("cpus"), "memory": table.get("mem_limit")}
+    places = {"cpus": f"{where}.cpus", "memory": f"{where}.mem_limit"}
+    for name, value in _limits(where, table, notes).items():
+        values[name], places[name] = value, f"{where}.deploy.resources.limits.{name}"
+    cpus, memory = values["cpus"], values["memory"]
+    return (
+        None if cpus is None else notes.tried(places["cpus"], number, cpus, None),
+        None if memory is None else notes.tried(places["memory"], megabytes, memory, None),
+    )
 
 
 def _limits(where: str, table: dict[str, Any], notes: Notes) -> dict[str, Any]:

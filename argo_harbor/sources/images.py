@@ -8,14 +8,11 @@ from typing import NamedTuple
 from argo_harbor.model.services import Compose
 from argo_harbor.model.task import EnvironmentConfig, StepConfig, TaskConfig
 from argo_harbor.model.taskset import ImageSource, TaskFile
-from argo_harbor.sources.compose import COMPOSE, read_compose
-from argo_harbor.sources.compose_build import Build
-from argo_harbor.sources.compose_yaml import MAX_BYTES
+from argo_harbor.sources.compose_build import COMPOSE, DOCKERFILE, Build
 from argo_harbor.sources.digest import Content, environment_digest
 from argo_harbor.sources.dockerfile import Dockerfile, read_dockerfile
 from argo_harbor.sources.tree import Tree
 
-DOCKERFILE = "Dockerfile"
 ENVIRONMENT = "environment"
 TESTS = "tests"
 MAX_DOCKERFILE_BYTES = 1 << 20
@@ -89,6 +86,10 @@ class ImageReader:
         return Images(self._source(agent), verifier, step_verifiers, compose)
 
     def _compose(self, config: TaskConfig) -> tuple[Compose, Build | str | None]:
+        # Here, because most suites have no compose file and should not wait for what reads YAML.
+        from argo_harbor.sources.compose import read_compose
+        from argo_harbor.sources.compose_yaml import MAX_BYTES
+
         return read_compose(
             self._bytes(f"{ENVIRONMENT}/{COMPOSE}", MAX_BYTES + 1),
             config,

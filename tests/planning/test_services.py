@@ -180,6 +180,13 @@ def test_texts_that_no_pod_can_hold_are_refused() -> None:
     assert places(refused(task(service(command=("{" * 9_000,))))) == [("invalid_compose_file", "services")]
 
 
+def test_the_services_of_a_task_with_steps_stay_for_all_of_them() -> None:
+    made = task(service(), config={"steps": [{"name": "one"}, {"name": "two"}]})
+    planned_part = part(made)
+    assert [step.name for step in planned_part.steps] == ["one", "two"]
+    assert [each.name for each in planned_part.services] == ["db"]
+
+
 def separate(bundles: bool) -> Iterator[Task]:
     made = task(service(), config={"verifier": {"environment_mode": "separate"}})
     image = replace(made.agent_image, bundles_tests=bundles)
