@@ -79,7 +79,8 @@ def test_trees_without_end_are_refused(repository: Repository, monkeypatch: pyte
     error = refused(f"{repository.path}@bomb")
     assert (error.code, "more than" in error.message) == ("source_unreadable", True)
     deep = repository.git("rev-parse", "HEAD:tasks/task-0000")
-    for _ in range(300):
+    monkeypatch.setattr("argo_harbor.sources.git_tree.MAX_DEPTH", 20)
+    for _ in range(21):
         deep = repository.tree({b"d": ("40000", deep)})
     repository.branch_of(repository.tree({b"tasks": ("40000", deep)}), "deep")
     assert "folders deep" in refused(f"{repository.path}@deep").items[0].message
