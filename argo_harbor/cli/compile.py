@@ -167,11 +167,12 @@ def _print(planned: Planned, target: Path, *, parts: int) -> None:
         part = plan.part(entry.index)
         request = part.resources.agent.request
         image = part.images.agent
+        shown = f"build {image.key[:12]}" if image.kind == "build" else image.reference
         rows.append(
             [
                 str(entry.index),
                 entry.name,
-                f"build {image.key[:12]}" if image.kind == "build" else image.reference,
+                ", ".join((shown, *(f"service {service.name}" for service in part.services))),
                 f"{output.amount(request.cpus)} cpu",
                 output.size(request.memory_mb),
                 part.rules.network_class + (" (narrowed)" if part.rules.narrowed else ""),
