@@ -3,6 +3,7 @@ that they must not, and one that does not start fails its own task only."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from dataclasses import dataclass
@@ -34,7 +35,8 @@ _CGI = "#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\n"
 _TELL = {
     "tricky": 'printf %s "$TRICKY"',
     "granted": 'printf %s "$GRANTED"',
-    "shell": 'printf %s "$FROM_SHELL"',
+    # Secrets do not stand in what a trial leaves behind, so this one is not answered as it is.
+    "shell": 'printf %s "$FROM_SHELL" | sha256sum',
     "argument": "cat /tmp/argument",
     "probe": "cat /tmp/probed",
     "user": "id -u",
@@ -200,7 +202,7 @@ def test_text_of_a_task_arrives_as_it_is(ran: Ran, place: str) -> None:
 
 def test_what_the_run_grants_arrives_as_it_is(ran: Ran) -> None:
     assert ran.told("granted") == GRANTED
-    assert ran.told("shell") == FROM_SHELL
+    assert ran.told("shell").split()[0] == hashlib.sha256(FROM_SHELL.encode()).hexdigest()
     assert FROM_SHELL not in json.dumps(ran.pod)
 
 
