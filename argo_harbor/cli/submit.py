@@ -97,6 +97,9 @@ def submit(
         print_tasks(source.list(tasks), as_json=as_json)
         return EXIT_OK
     found = source.load(tasks)
+    if tasks is None and len(found) < found.total:
+        # A part of the suite was published. More may be some day, and the same command shall run the same.
+        tasks = ",".join(str(task.index) for task in found)
     asked = Request(
         agent=agent,
         spec_file=spec_file,

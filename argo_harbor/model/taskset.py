@@ -124,7 +124,7 @@ class Warned(Finding):
     """Something that is probably a mistake but stops nothing.
 
     Codes: `unknown_key`, `not_a_task`, `deprecated_key`, `link_left_out`; of a Hub, `version_yanked`; of a
-    run, `network_narrowed`.
+    store, `tasks_not_published`; of a run, `network_narrowed`.
     """
 
     def __str__(self) -> str:
@@ -164,6 +164,8 @@ class StoredTaskset(Model):
     name: str
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
     members: tuple[TasksetMember, ...]
+    published: tuple[int, ...] | None = None
+    """Indexes of the members that somebody chose to publish, sorted; null when it was the whole suite."""
     source: str = ""
     """`Origin.pinned` of the first remote source that it was published from; empty for a folder."""
     dataset: str = ""
@@ -173,6 +175,14 @@ class StoredTaskset(Model):
     def ref(self) -> str:
         """`name#digest`."""
         return f"{self.name}#{self.digest}"
+
+    @property
+    def origin(self) -> Origin | None:
+        """As `Taskset.origin`."""
+        if not self.source:
+            return None
+        name, _, version = self.dataset.rpartition("@")
+        return Origin(pinned=self.source, name=name, version=version)
 
     @property
     def dataset_label(self) -> str:

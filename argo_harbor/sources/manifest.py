@@ -20,23 +20,34 @@ BROKEN_HINT = f"{_CREATE} from the same source writes it anew; if that is gone, 
 
 
 def publish_manifest(taskset: Taskset, store: Store) -> bool:
-    """Write the taskset's manifest. False when it was there; where it came from is added when that was open.
+    """Write the taskset's manifest. False when it was there; what is new about where it came from and which
+    of its tasks were published is added then.
 
-    A manifest that is there but broken is replaced.
+    A manifest that is there but broken is replaced. Of two who publish other tasks of one suite at once, the
+    tasks of one may not be noted; they are in the store all the same, where readers look as well.
     """
     key = layout.taskset(taskset.name, taskset.digest)
-    manifest = StoredTaskset(
-        name=taskset.name,
-        digest=taskset.digest,
-        members=taskset.members,
-        source=taskset.origin.pinned if taskset.origin else "",
-        dataset=taskset.origin.label if taskset.origin else "",
-    )
     try:
         there = check_manifest(key, store.get(key))
     except KeyNotFound:
         there = None
-    if there is None or (manifest.source and not there.source):
+    published: tuple[int, ...] | None = tuple(task.index for task in taskset.tasks)
+    if len(taskset.tasks) == len(taskset.members):
+        published = None
+    elif there is not None and published is not None:
+        published = there.published and tuple(sorted({*there.published, *published}))
+    origin = taskset.origin
+    if there is not None and there.source:
+        origin = there.origin
+    manifest = StoredTaskset(
+        name=taskset.name,
+        digest=taskset.digest,
+        members=taskset.members,
+        published=published,
+        source=origin.pinned if origin else "",
+        dataset=origin.label if origin else "",
+    )
+    if manifest != there:
         store.put(key, manifest.canonical())
     return there is None
 
@@ -92,5 +103,13 @@ def check_manifest(key: str, data: bytes) -> StoredTaskset | None:
         key == layout.taskset(manifest.name, manifest.digest)
         and manifest.digest == taskset_digest(manifest.members)
         and all(name < following for name, following in pairwise(names))
+        and _are_indexes(manifest.published, len(names))
     )
     return manifest if right else None
+
+
+def _are_indexes(chosen: tuple[int, ...] | None, total: int) -> bool:
+    if chosen is None:
+        return True
+    ascending = all(index < following for index, following in pairwise(chosen))
+    return bool(chosen) and ascending and chosen[0] >= 0 and chosen[-1] < total

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from argo_harbor.errors import Finding, Refused
-from argo_harbor.model.taskset import Origin, StoredTaskset, Task, Taskset, TasksetMember
+from argo_harbor.model.taskset import StoredTaskset, Task, Taskset, TasksetMember, Warned
 from argo_harbor.sources.fetch import fetch_task, stored_sizes
 from argo_harbor.sources.manifest import BROKEN_HINT, read_manifest
 from argo_harbor.sources.member import read_member
@@ -30,9 +30,9 @@ class StoredSource:
 
     def list(self, tasks: Selection = None) -> Listing:
         manifest = read_manifest(self._ref, self._store)
-        chosen = select_members(manifest.name, manifest.members, tasks)
+        chosen, warnings = _choose(manifest, self._store, tasks)
         members = tuple((index, manifest.members[index]) for index in chosen)
-        return Listing(manifest.ref, len(manifest.members), members, _origin(manifest))
+        return Listing(manifest.ref, len(manifest.members), members, manifest.origin, warnings)
 
     def load(self, tasks: Selection = None) -> Taskset:
         return load_stored(self._ref, self._store, tasks=tasks)
@@ -42,6 +42,7 @@ def load_stored(ref: str, store: Store, *, tasks: Selection = None) -> Taskset:
     """Read a published taskset, narrowed to `tasks`, into a folder that lives as long as this program.
 
     `ref` is `name#digest` with 64 hex, or a prefix of at least 12 that only one taskset of that name has.
+    Where only some tasks of the suite were published, these are all that there is to take, with a warning.
 
     Raises:
         UsageError: `unknown_flag_value` for a ref that names nothing or too much; selection as in `select`.
@@ -50,7 +51,7 @@ def load_stored(ref: str, store: Store, *, tasks: Selection = None) -> Taskset:
         PlatformError: `plan_unreadable` for a manifest that is not what its digest says.
     """
     manifest = read_manifest(ref, store)
-    chosen = select_members(manifest.name, manifest.members, tasks)
+    chosen, warnings = _choose(manifest, store, tasks)
     wanted = [(index, manifest.members[index]) for index in chosen]
     there = stored_sizes((member.digest for _, member in wanted), store)
     missing = [
@@ -75,19 +76,33 @@ def load_stored(ref: str, store: Store, *, tasks: Selection = None) -> Taskset:
         manifest.digest,
         tuple(found),
         len(manifest.members),
+        warnings,
         members=manifest.members,
-        origin=_origin(manifest),
+        origin=manifest.origin,
     )
 
 
 _PUBLISH_HINT = "publish it with argo-harbor tasksets create, or leave it out with --tasks"
 
 
-def _origin(manifest: StoredTaskset) -> Origin | None:
-    if not manifest.source:
-        return None
-    name, _, version = manifest.dataset.rpartition("@")
-    return Origin(pinned=manifest.source, name=name, version=version)
+def _choose(manifest: StoredTaskset, store: Store, tasks: Selection) -> tuple[list[int], tuple[Warned, ...]]:
+    """Indexes of the members that `tasks` selects; without a selection, of all that were published."""
+    if tasks is not None or manifest.published is None:
+        return select_members(manifest.name, manifest.members, tasks), ()
+    there = stored_sizes((member.digest for member in manifest.members), store)
+    noted = set(manifest.published)
+    chosen = [
+        index for index, member in enumerate(manifest.members) if index in noted or member.digest in there
+    ]
+    total = len(manifest.members)
+    if len(chosen) == total:
+        return chosen, ()
+    message = (
+        f"{total - len(chosen)} of {total} tasks of {manifest.name} were never published and are left out"
+    )
+    return chosen, (
+        Warned("tasks_not_published", message, hint="publish them with argo-harbor tasksets create"),
+    )
 
 
 def _load(wanted: tuple[int, TasksetMember], *, store: Store, folder: Path) -> Task | tuple[Finding, ...]:

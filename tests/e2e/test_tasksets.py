@@ -118,6 +118,19 @@ def test_a_run_from_the_folder_builds_by_itself_and_its_taskset_is_ready_then(
     assert again.status == 0, again.stderr
 
 
+def test_a_part_of_a_suite_is_built_and_run_by_the_same_ref(program: Program, suite: Path) -> None:
+    created = program("tasksets", "create", "--harbor-dir", suite, "--tasks", "reward-txt", *LOCAL)
+    assert "(1 of 3 tasks)" in created.stdout
+    ref = ref_of(created)
+    built = program("tasksets", "build-images", ref, "--wait", *LOCAL, *PREVIEW)
+    assert built.status == 0, built.stderr
+    ran = program("runs", "submit", "--taskset", ref, "--agent", "oracle", *LOCAL, *PREVIEW)
+    assert ran.status == 0, ran.stderr
+    assert "2 of 3 tasks of suite were never published and are left out" in ran.stderr
+    # Whatever is published later: the same line runs the same.
+    assert "--tasks 1 " in next(line for line in ran.stdout.splitlines() if line.startswith("Rerun"))
+
+
 def test_listing_tasks_changes_nothing(program: Program, suite: Path) -> None:
     for verb in (("tasksets", "create"), ("runs", "submit"), ("compile",)):
         place = LOCAL if verb != ("compile",) else ()

@@ -17,6 +17,8 @@ from argo_harbor.sources.archive import write_archive
 from argo_harbor.sources.directory import taskset_digest
 from argo_harbor.sources.fetch import fetch_task
 from argo_harbor.sources.manifest import check_manifest, publish_manifest
+from argo_harbor.sources.publish import publish_taskset
+from argo_harbor.sources.selection import select
 from argo_harbor.sources.stored import StoredSource, load_stored
 from argo_harbor.store import layout
 from argo_harbor.store.directory import DirectoryStore
@@ -59,6 +61,45 @@ def test_a_selection_keeps_its_indexes_and_reads_only_what_it_needs(
     with pytest.raises(Refused) as caught:
         load_stored(suite.ref, store)
     assert [item.task for item in caught.value.items] == ["acme/task-0000"]
+
+
+def test_of_a_suite_published_in_part_that_part_is_taken(tmp_path: Path, store: DirectoryStore) -> None:
+    whole = load_taskset(make_suite(tmp_path / "suite", tasks=5))
+    publish_taskset(select(whole, "1,3"), store)
+    some = load_stored(whole.ref, store)
+    assert [task.index for task in some] == [1, 3]
+    assert (some.total, some.members) == (5, whole.members)
+    assert [warning.code for warning in some.warnings] == ["tasks_not_published"]
+    assert "3 of 5 tasks" in some.warnings[0].message
+    listed = StoredSource(whole.ref, store).list()
+    assert ([index for index, _ in listed.tasks], listed.total) == ([1, 3], 5)
+    with pytest.raises(Refused, match="is not in the store"):
+        load_stored(whole.ref, store, tasks="0")
+
+    publish_taskset(select(whole, "3,4"), store)
+    assert [task.index for task in load_stored(whole.ref, store)] == [1, 3, 4]
+    # Somebody's note may have been overwritten by another's: what is there counts as well.
+    with (tmp_path / "archive").open("wb") as out:
+        write_archive(whole.tasks[0], out)
+    store.put_file(layout.task_archive(whole.tasks[0].digest), tmp_path / "archive")
+    assert [task.index for task in load_stored(whole.ref, store)] == [0, 1, 3, 4]
+    # What was published and is gone is missed, not left out.
+    store.delete(layout.task_archive(whole.tasks[3].digest))
+    with pytest.raises(Refused, match="is not in the store"):
+        load_stored(whole.ref, store)
+
+    publish_taskset(whole, store)
+    complete = load_stored(whole.ref, store)
+    assert (len(complete), complete.warnings) == (5, ())
+    publish_taskset(select(whole, "0"), store)
+    assert len(load_stored(whole.ref, store)) == 5
+
+
+@pytest.mark.parametrize("published", [(), (1, 0), (0, 0), (-1,), (0, 9)])
+def test_a_manifest_notes_only_indexes_of_its_own(suite: Taskset, published: tuple[int, ...]) -> None:
+    manifest = StoredTaskset(name=suite.name, digest=suite.digest, members=suite.members, published=published)
+    key = layout.taskset(suite.name, suite.digest)
+    assert check_manifest(key, manifest.canonical()) is None
 
 
 def test_files_that_an_ignore_file_let_in_stay_in(
