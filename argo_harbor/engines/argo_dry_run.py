@@ -15,7 +15,7 @@ from argo_harbor.engines.argo_errors import explain
 from argo_harbor.engines.argo_secrets import secret_keys
 from argo_harbor.engines.argo_submit import Order, choose_name, compile_order, named
 from argo_harbor.engines.base import Look
-from argo_harbor.model.plan import Amounts, RunPlan
+from argo_harbor.model.plan import Amounts, RunPlan, TaskPlan
 from argo_harbor.registry.client import Registries
 from argo_harbor.registry.errors import RegistryError, Unauthorized
 from argo_harbor.registry.reference import DOCKER_HUB, ImageName, parse_image
@@ -204,9 +204,9 @@ def _told(found: Mapping[str, Look]) -> Iterator[Look]:
 def _room(plan: RunPlan, cluster: Cluster) -> Iterator[Look]:
     """Quotas and limits of the namespace against the largest pod."""
     largest = {
-        "cpu": max(part.resources.agent.request.cpus for part in plan.parts) + _OVERHEAD.cpus,
+        "cpu": max(sum(each.cpus for each in _asked(part)) for part in plan.parts) + _OVERHEAD.cpus,
         "memory": float(
-            max(part.resources.agent.request.memory_mb for part in plan.parts) + _OVERHEAD.memory_mb
+            max(sum(each.memory_mb for each in _asked(part)) for part in plan.parts) + _OVERHEAD.memory_mb
         )
         * 2**20,
     }
@@ -222,6 +222,13 @@ def _room(plan: RunPlan, cluster: Cluster) -> Iterator[Look]:
     if not tight:
         what = f"{len(quotas)} quotas and {len(limits)} limit ranges leave room for the largest pod"
         yield Look("quota", "ok", what if quotas or limits else "the namespace has none")
+
+
+def _asked(part: TaskPlan) -> Iterator[Amounts]:
+    """What the sandbox of a task and the services beside it ask for."""
+    yield part.resources.agent.request
+    for service in part.services:
+        yield service.resources.request
 
 
 def _over_quota(quotas: list[Json], largest: Mapping[str, float]) -> Iterator[str]:

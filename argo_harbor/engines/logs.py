@@ -57,9 +57,8 @@ def build_logs(run_id: str, store: Store, index: int | None = None) -> list[LogT
     tasks: dict[str, str] = {}
     for entry in head.running:
         if index in (None, entry.index):
-            images = read_part(head, plan, entry.index, store).images
-            for image in (images.agent, images.verifier):
-                if image is not None and image.key:
+            for image in read_part(head, plan, entry.index, store).sides.values():
+                if image.key:
                     tasks.setdefault(image.key, entry.name)
     found = []
     for item in store.list(layout.builds(run_id)):

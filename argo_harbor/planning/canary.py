@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from argo_harbor.model.plan import TaskPlan
 
-TaskClass = tuple[str, str, str]
+TaskClass = tuple[str, str, str, bool]
 
 
 def class_of(part: TaskPlan) -> TaskClass:
-    """What can break a task in its own way: network mode, verifier mode, built or prebuilt image."""
-    return part.rules.asked, part.verifier_mode.value, part.images.agent.kind
+    """What can break a task in its own way: network mode, verifier mode, built or prebuilt image, and
+    whether there are other containers."""
+    return part.rules.asked, part.verifier_mode.value, part.images.agent.kind, bool(part.services)
 
 
 def plan_canary(parts: Sequence[TaskPlan], size: int) -> tuple[int, ...]:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from argo_harbor.engines.argo_dry_run import quantity
 from argo_harbor.engines.base import Look, SubmitOptions
 from argo_harbor.errors import PlatformError
+from argo_harbor.model.plan import ServicePlan
 from argo_harbor.model.spec import RunSpec
 from tests.engines.argo_bench import CORE, ArgoBench, install
 from tests.support.api_server import Trouble
@@ -84,6 +87,21 @@ def test_room_for_the_largest_pod(argo: ArgoBench) -> None:
         "small allows cpu 500m, less than the largest pod asks for",
         "tight allows a container memory 64Mi, less than the largest asks for",
     ]
+
+
+def test_services_count_among_what_a_pod_asks_for(argo: ArgoBench) -> None:
+    quota = {"status": {"hard": {"requests.cpu": "4"}}}
+    argo.api.put(f"{CORE}/resourcequotas/small", quota)
+    alone = argo.plan()
+    [part] = alone.parts
+    asked = part.resources.agent.model_copy(
+        update={"request": part.resources.agent.request.model_copy(update={"cpus": 3.5})}
+    )
+    beside = ServicePlan(name="db", image=part.images.agent, resources=asked)
+    together = replace(alone, parts=(part.model_copy(update={"services": (beside,)}),))
+    for made, state in ((alone, "ok"), (together, "failed")):
+        looks = argo.engine.dry_run(made, argo.taskset, options=SubmitOptions())
+        assert [look.state for look in looks if look.what == "quota"] == [state]
 
 
 @pytest.mark.parametrize(

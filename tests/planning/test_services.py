@@ -187,6 +187,13 @@ def test_the_services_of_a_task_with_steps_stay_for_all_of_them() -> None:
     assert [each.name for each in planned_part.services] == ["db"]
 
 
+def test_a_task_with_services_is_a_kind_of_its_own_for_the_canary() -> None:
+    members = [make_task(f"acme/t{number}", index=number) for number in range(3)]
+    beside = replace(make_task("acme/t3", index=3), compose=Compose(services=(service(),)))
+    made = plan(make_taskset(*members, beside), spec(canary=2), platform=SITE, profile=OPEN)
+    assert made.head.canary == (0, 3)
+
+
 def separate(bundles: bool) -> Iterator[Task]:
     made = task(service(), config={"verifier": {"environment_mode": "separate"}})
     image = replace(made.agent_image, bundles_tests=bundles)
