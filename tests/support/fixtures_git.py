@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,13 +30,19 @@ def git_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.fixture
-def repository(tmp_path: Path, git_settings: Path) -> Repository:
-    """`served/acme/Suite_A` with three tasks in `tasks`, one commit."""
-    made = Repository.make(tmp_path / "served/acme/Suite_A")
+@pytest.fixture(scope="session")
+def _made_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Repository.make(tmp_path_factory.mktemp("repository") / "Suite_A")
     make_suite(made.path / "tasks", tasks=3)
     made.commit({"README.md": "# Suite\n"})
-    return made
+    return made.path
+
+
+@pytest.fixture
+def repository(_made_repository: Path, tmp_path: Path, git_settings: Path) -> Repository:
+    """`served/acme/Suite_A` with three tasks in `tasks`, one commit."""
+    # Copied, because making it takes ten processes.
+    return Repository(shutil.copytree(_made_repository, tmp_path / "served/acme/Suite_A", symlinks=True))
 
 
 @pytest.fixture
