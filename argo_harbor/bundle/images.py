@@ -39,12 +39,12 @@ def record_image(store: Store, record: BuildRecord) -> None:
     store.put(key(record.image_key), record.canonical())
 
 
-def image_states(store: Store, keys: Collection[str], *, base: str = "") -> dict[str, ImageState]:
+def image_states(store: Store, keys: Collection[str], *, base: str | None = "") -> dict[str, ImageState]:
     """What the store knows of each of these images.
 
     The later of two builds counts; at the same time the one that was ready, since a build looks whether the
-    image is there before it can fail. Builds on another `base` than the named say nothing: see
-    `BuildRecord.base`.
+    image is there before it can fail. Builds on another `base` than the named say nothing (see
+    `BuildRecord.base`); with None all count.
 
     Raises: PlatformError.
     """
@@ -80,10 +80,10 @@ def _entries(store: Store, keys: Collection[str]) -> Iterable[Entry]:
         yield from store.list(f"{layout.images()}{key}/")
 
 
-def _latest(store: Store, entries: Iterable[Entry], base: str) -> ImageState:
+def _latest(store: Store, entries: Iterable[Entry], base: str | None) -> ImageState:
     for entry in sorted(entries, key=_age, reverse=True):
         record = _read(store, entry.key)
-        if record is not None and record.base == base:
+        if record is not None and base in (None, record.base):
             return ImageState("ready" if record.ok else "failed", record)
     return MISSING
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from argo_harbor.engines.base import Engine
     from argo_harbor.engines.build_images import Building, ImageLine
     from argo_harbor.engines.events import Event
+    from argo_harbor.engines.where import Chosen
+    from argo_harbor.model.build import BuildInputs
     from argo_harbor.model.build_plan import BuildPlan
     from argo_harbor.model.documents import BuildImagesDocument, ImageInfo
 
@@ -112,6 +114,17 @@ def _print(lines: Sequence[ImageLine]) -> None:
     output.line(f"\n{counted(lines)}")
 
 
+def images_of(ref: str, tasks: Sequence[int], chosen: Chosen, inputs: BuildInputs) -> tuple[ImageInfo, ...]:
+    """Where the images of some tasks of a published taskset stand, by the tasks' indexes."""
+    from argo_harbor.planning.builds import plan_builds
+    from argo_harbor.sources.stored import StoredSource
+
+    taskset = StoredSource(ref, chosen.engine.store).load(tasks)
+    site = chosen.site
+    plan = plan_builds(taskset, platform=site.platform, profile=site.profile(), inputs=inputs)
+    return tuple(map(document_of, chosen.engine.look_at_images(plan)))
+
+
 def document_of(line: ImageLine) -> ImageInfo:
     from argo_harbor.engines.build_images import reason
     from argo_harbor.model.documents import ImageInfo
@@ -183,7 +196,7 @@ def _told(event: Event) -> None:
 
 
 def _follow(building: Building) -> list[ImageLine]:
-    """Look until every image is settled. Faults of store or cluster are told and waited out."""
+    """Look until every image is settled. A store or cluster that does not answer is told and waited for."""
     from argo_harbor.cli.build_watch import Watcher
 
     pause = LOOK_SECONDS
@@ -193,7 +206,7 @@ def _follow(building: Building) -> list[ImageLine]:
             try:
                 lines = building.look()
             except PlatformError as error:
-                if not error.retryable or error.code == "plan_unreadable":
+                if error.code == "platform_refused":
                     raise
                 watcher.trouble(f"{error.code}: {error.message}; looking again")
                 pause = min(pause * 2, _MAX_PAUSE)

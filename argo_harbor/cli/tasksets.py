@@ -145,12 +145,26 @@ def list_tasksets(place: Place, as_json: options.Json = False) -> None:
             output.note(f"hint: {line.hint}")
 
 
-def show(ref: options.TasksetArgument, place: Place, as_json: options.Json = False) -> None:
+def show(
+    ref: options.TasksetArgument,
+    place: Place,
+    images: Annotated[
+        bool,
+        typer.Option("--images", help="Also read its tasks, and say where the image of each stands."),
+    ] = False,
+    build_args: options.BuildArg = None,
+    build_secrets: options.BuildSecret = None,
+    as_json: options.Json = False,
+) -> None:
     """Show a published taskset and each of its tasks."""
+    from argo_harbor.cli.build_images import images_of
+    from argo_harbor.cli.build_inputs import build_inputs
     from argo_harbor.model.documents import StoredTaskLine, TasksetDocument
     from argo_harbor.sources.inventory import show_taskset
 
-    found = show_taskset(ref, choose(place).engine.store)
+    inputs = build_inputs(build_args or (), build_secrets or ())
+    chosen = choose(place)
+    found = show_taskset(ref, chosen.engine.store)
     members = found.manifest.members if found.manifest else ()
     tasks = tuple(
         StoredTaskLine(
@@ -162,7 +176,12 @@ def show(ref: options.TasksetArgument, place: Place, as_json: options.Json = Fal
         )
         for index, member in enumerate(members)
     )
-    document = TasksetDocument(**_line(found).as_data(), tasks=tasks)
+    stored = [task.index for task in tasks if task.in_store]
+    document = TasksetDocument(
+        **_line(found).as_data(),
+        tasks=tasks,
+        images=images_of(found.ref, stored, chosen, inputs) if images and stored else (),
+    )
     if as_json:
         output.document(document)
         return
@@ -188,6 +207,12 @@ def _print_taskset(shown: TasksetDocument, place: Place) -> None:
     output.line(
         f"\n{shown.in_store} of {shown.total} tasks in the store, published {output.when(shown.published_at)}"
     )
+    if shown.images:
+        from argo_harbor.cli.build_images import print_images
+
+        output.line()
+        print_images(shown.images)
+        output.line()
     if shown.source:
         output.line(f"Source: {shown.source}")
     output.line(f"Intake label: --intake-dataset {shown.intake_dataset}")

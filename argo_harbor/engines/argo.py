@@ -16,7 +16,7 @@ from typing import Literal
 
 from argo_harbor.bundle import merge as bundle_merge
 from argo_harbor.bundle.collect import Seen
-from argo_harbor.bundle.images import image_states, judged
+from argo_harbor.bundle.images import ImageState, image_states, judged
 from argo_harbor.bundle.plans import find_plan, read_head, unknown_run
 from argo_harbor.bundle.results import Survey, bundle_ref, survey
 from argo_harbor.bundle.settle import wait_for_tries
@@ -33,7 +33,7 @@ from argo_harbor.engines.argo_errors import asking
 from argo_harbor.engines.argo_live import LiveRun
 from argo_harbor.engines.argo_submit import Order, submit_order, user_label
 from argo_harbor.engines.base import LiveLog, LogSource, Look, SubmitOptions
-from argo_harbor.engines.build_images import refuse_unbuilt
+from argo_harbor.engines.build_images import ImageLine, lines_of, refuse_unbuilt
 from argo_harbor.engines.build_images_argo import ArgoBuilding, start_builds
 from argo_harbor.engines.download import download_bundle
 from argo_harbor.engines.grants import host_values
@@ -137,10 +137,7 @@ class ArgoEngine:
         host_values(plan.head.grants, options.environ)
         warnings = check_argo(plan, options)
         if options.build_first:
-            there = self._images_there(plan)
-            stored = image_states(self.store, list(there))
-            states = {key: judged(stored[key], there[key]) for key in there}
-            refuse_unbuilt(plan, states, options.build_first)
+            refuse_unbuilt(plan, self._image_states(self._images_there(plan)), options.build_first)
         return warnings
 
     def _images_there(self, plan: RunPlan) -> dict[str, bool | None]:
@@ -149,6 +146,15 @@ class ArgoEngine:
         if plan.digest not in self._there:
             self._there[plan.digest] = look_up(all_images(plan), plan.head.platform, self._environ)
         return self._there[plan.digest]
+
+    def _image_states(self, there: Mapping[str, bool | None]) -> dict[str, ImageState]:
+        """By image key; `there` is what the registry says."""
+        stored = image_states(self.store, list(there))
+        return {key: judged(stored[key], found) for key, found in there.items()}
+
+    def look_at_images(self, plan: BuildPlan) -> list[ImageLine]:
+        there = look_up((planned.image for planned in plan.images), plan.platform, self._environ)
+        return lines_of(plan, self._image_states(there))
 
     def _present(self, plan: RunPlan) -> frozenset[str]:
         """Images that need no build. The next request asks anew."""
@@ -169,9 +175,7 @@ class ArgoEngine:
             raise UsageError(
                 "bad_usage", "--base preview is for the local engine", "leave it out, or add --engine local"
             )
-        there = look_up((planned.image for planned in plan.images), plan.platform, self._environ)
-        stored = image_states(self.store, list(there))
-        ready = {key for key in there if judged(stored[key], there[key]).word == "ready"}
+        ready = {line.planned.image.key for line in self.look_at_images(plan) if line.word == "ready"}
         return start_builds(plan, self.cluster, self.store, user=self.user, ready=ready)
 
     def dry_run(self, plan: RunPlan, taskset: Taskset, *, options: SubmitOptions) -> list[Look]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from argo_harbor.bundle.results import Survey
-from argo_harbor.engines.build_images import Building
+from argo_harbor.engines.build_images import Building, ImageLine
 from argo_harbor.engines.events import Progress, silent
 from argo_harbor.engines.place import EngineName
 from argo_harbor.model.build_plan import BuildPlan
@@ -104,6 +104,10 @@ class Engine(Protocol):
 
         Raises: Refused, PlatformError.
         """
+        ...
+
+    def look_at_images(self, plan: BuildPlan) -> list[ImageLine]:
+        """Where the images of a plan are, without starting anything. Raises: PlatformError."""
         ...
 
     def build_images(

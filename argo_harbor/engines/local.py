@@ -18,7 +18,7 @@ from argo_harbor.engines import events, scratch
 from argo_harbor.engines.base import LiveLog, LogSource, Look, RunInterrupted, SubmitOptions
 from argo_harbor.engines.base_builder import BaseBuilder
 from argo_harbor.engines.bases import ChosenBase, base_maker, choose_base, images_of
-from argo_harbor.engines.build_images import refuse_unbuilt
+from argo_harbor.engines.build_images import ImageLine, lines_of, refuse_unbuilt
 from argo_harbor.engines.build_images_local import (
     LocalBuilding,
     build_here,
@@ -85,6 +85,11 @@ class LocalEngine:
             states = image_states(self.store, keys, base=self._base(plan, options).kind)
             refuse_unbuilt(plan, states, options.build_first)
         return warnings
+
+    def look_at_images(self, plan: BuildPlan) -> list[ImageLine]:
+        """By the last build of each, whatever it was based on."""
+        keys = [planned.image.key for planned in plan.images]
+        return lines_of(plan, image_states(self.store, keys, base=None))
 
     def build_images(
         self,

@@ -291,19 +291,6 @@ class TasksetsDocument(Model):
     tasksets: tuple[TasksetLine, ...]
 
 
-class StoredTaskLine(TasksetTask):
-    in_store: bool
-    bytes: int | None
-    """Size of the archive; null when it is not there."""
-
-
-class TasksetDocument(TasksetLine):
-    """`tasksets show`."""
-
-    tasks: tuple[StoredTaskLine, ...]
-    """Of the whole suite, by index."""
-
-
 class ImageInfo(Model):
     """One image that tasks of a taskset need built."""
 
@@ -325,6 +312,21 @@ class ImageInfo(Model):
     """Digests of its base images by name."""
     seconds: float = 0.0
     """Of its last build."""
+
+
+class StoredTaskLine(TasksetTask):
+    in_store: bool
+    bytes: int | None
+    """Size of the archive; null when it is not there."""
+
+
+class TasksetDocument(TasksetLine):
+    """`tasksets show`."""
+
+    tasks: tuple[StoredTaskLine, ...]
+    """Of the whole suite, by index."""
+    images: tuple[ImageInfo, ...] = ()
+    """What has to be built for the tasks in the store; only with `--images`."""
 
 
 class BuildImagesDocument(Model):
