@@ -26,7 +26,7 @@ from argo_harbor.planning.network import Networks, allowed_hosts
 from argo_harbor.planning.profiles import CLOSED, default_profile_name
 from argo_harbor.planning.report import Report
 from argo_harbor.planning.resources import Sizes
-from argo_harbor.planning.services import ServicePlanner
+from argo_harbor.planning.services import ServicePlanner, taken_names
 from argo_harbor.planning.tasks import TaskPlanner
 
 MERGE_SECONDS = 1800
@@ -151,7 +151,7 @@ def _task_planner(
         networks=Networks(allowed),
         images=images,
         sizes=sizes,
-        services=ServicePlanner(images, sizes, granted),
+        services=ServicePlanner(images, sizes, granted, taken=taken_names(platform)),
         granted=granted,
         setup_seconds=agent.setup_seconds,
         oracle=agent.plan.name == "oracle" and not agent.plan.import_path,

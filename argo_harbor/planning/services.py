@@ -6,8 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from argo_harbor.model.plan import ImagePlan, Resources, ServicePlan, ServiceVariable
+from argo_harbor.model.platform import Platform
 from argo_harbor.model.services import Compose, Service, ServiceMount, ServiceValue
 from argo_harbor.model.task import MAIN_SERVICE
 from argo_harbor.model.taskset import Task
@@ -43,7 +45,11 @@ class Services(NamedTuple):
 class ServicePlanner:
     """Plans the services of tasks."""
 
-    def __init__(self, images: ImagePlanner, sizes: Sizes, granted: Granted) -> None:
+    def __init__(
+        self, images: ImagePlanner, sizes: Sizes, granted: Granted, *, taken: frozenset[str] = frozenset()
+    ) -> None:
+        """`taken` are names that mean something else to the pod, see `taken_names`."""
+        self._taken = taken
         self._images = images
         self._sizes = sizes
         self._granted = granted
@@ -58,6 +64,7 @@ class ServicePlanner:
         if not _mapped(compose, file, report):
             return Services()
         _refuse_verifiers(task, file, report)
+        self._refuse_names(compose, file, report)
         environment = self._variables(MAIN_SERVICE, compose.environment, file, report)
         services = tuple(self._service(service, file, report) for service in compose.services)
         sizes = {service.name: service.resources for service in services}
@@ -79,6 +86,17 @@ class ServicePlanner:
             workdir=compose.working_dir,
             granted=tuple(sorted({each.granted for each in variables} - {""})),
         )
+
+    def _refuse_names(self, compose: Compose, file: str, report: Report) -> None:
+        for service in compose.services:
+            if service.name in self._taken:
+                report.refuse(
+                    _CODE,
+                    "has the name of a host of the platform, which the pod's own programs must reach",
+                    key=f"services.{service.name}",
+                    file=file,
+                    hint="give the service another name",
+                )
 
     def _service(self, service: Service, file: str, report: Report) -> ServicePlan:
         return ServicePlan(
@@ -124,6 +142,22 @@ class ServicePlanner:
                     f"for example {value.variable}: lit:VALUE",
                 )
         return tuple(found)
+
+
+def taken_names(platform: Platform) -> frozenset[str]:
+    """Hosts that the containers of a pod reach besides services: a service of that name would be asked in
+    their place, and told what is meant for them."""
+    network = platform.network
+    urls = [platform.store.endpoint, *(model.base_url for model in platform.models.values())]
+    urls += [f"//{server}" for server in network.api_server]
+    return frozenset(map(_host, urls))
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""  # names no host; compiling refuses such a platform
 
 
 def service_images(task: Task, images: ImagePlanner, report: Report) -> Iterator[tuple[str, ImagePlan]]:

@@ -175,6 +175,20 @@ def test_an_image_that_is_no_reference_is_refused_at_its_place() -> None:
     assert places(refused(task(service(image="a b")))) == [("invalid_task_config", "services.db.image")]
 
 
+@pytest.mark.parametrize("name", ["minio", "llm", "api"])
+def test_a_service_takes_no_name_of_the_platform(name: str) -> None:
+    site = Platform.from_data(
+        {
+            "store": {"endpoint": "http://minio:9000"},
+            "models": {"m": {"base_url": "http://llm:8000/v1", "model": "m"}},
+            "network": {"api_server": ["api:6443"]},
+        }
+    )
+    assert places(refused(task(service(name)), platform=site)) == [
+        ("invalid_compose_file", f"services.{name}")
+    ]
+
+
 def test_texts_that_no_pod_can_hold_are_refused() -> None:
     assert part(task(service(command=("x" * 50_000,)))).services
     assert places(refused(task(service(command=("{" * 9_000,))))) == [("invalid_compose_file", "services")]
