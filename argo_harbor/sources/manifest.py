@@ -42,7 +42,8 @@ def publish_manifest(taskset: Taskset, store: Store) -> bool:
     manifest = StoredTaskset(
         name=taskset.name,
         digest=taskset.digest,
-        members=taskset.members,
+        # The same tasks may lie in folders of other names elsewhere.
+        members=there.members if there is not None else taskset.members,
         published=published,
         source=origin.pinned if origin else "",
         dataset=origin.label if origin else "",

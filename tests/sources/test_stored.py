@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -93,6 +94,19 @@ def test_of_a_suite_published_in_part_that_part_is_taken(tmp_path: Path, store: 
     assert (len(complete), complete.warnings) == (5, ())
     publish_taskset(select(whole, "0"), store)
     assert len(load_stored(whole.ref, store)) == 5
+
+
+def test_the_same_tasks_in_other_folders_leave_the_manifest_alone(
+    suite: Taskset, store: DirectoryStore
+) -> None:
+    key = layout.taskset(suite.name, suite.digest)
+    first = store.get(key)
+    moved = tuple(
+        TasksetMember(name=member.name, folder=f"other-{member.folder}", digest=member.digest)
+        for member in suite.members
+    )
+    assert not publish_manifest(replace(suite, members=moved), store)
+    assert store.get(key) == first
 
 
 @pytest.mark.parametrize("published", [(), (1, 0), (0, 0), (-1,), (0, 9)])
