@@ -67,7 +67,9 @@ def run_templates(tasks: Iterable[PlannedTask]) -> dict[Secrets, str]:
 
 def entry_name(dag_name: str, side: Side, key: str, taken: set[str]) -> str:
     """Name of the entry that builds an image for a task; added to the names that are `taken`."""
-    name = f"build-{dag_name[:_STEM]}" + ("" if side == "agent" else f"-{side}")
+    # A service's name may have dots and underscores.
+    shown = "".join(char if char.isascii() and char.isalnum() else "-" for char in side)
+    name = f"build-{dag_name[:_STEM]}" + ("" if side == "agent" else f"-{shown}")
     if name in taken or len(dag_name) > _STEM:
         name = f"{name}-{key[:8]}"
     taken.add(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import time
@@ -9,16 +10,23 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
+from argo_harbor.model.build import BuildInputs
+from argo_harbor.model.build_plan import BuildPlan, PlannedImage
+from argo_harbor.model.plan import ImagePlan
 from argo_harbor.model.platform import Platform
 from argo_harbor.registry.client import Registries
 from argo_harbor.registry.reference import parse_image
+from argo_harbor.runner.build import Arguments
+from argo_harbor.store import layout
 from argo_harbor.workflow.buildkit import daemon_config
 from tests.cluster.programs import BUILDCTL, BUILDKITD, REGISTRY
 from tests.support import gotools
-from tests.support.image_builds import make_build
+from tests.support.image_builds import Built, make_build
 
 pytestmark = pytest.mark.contract
 
@@ -140,6 +148,48 @@ def test_an_edited_dockerfile_finds_the_cache_of_the_version_before(
     said = capsys.readouterr().out
     assert "importing cache manifest from" in said
     assert "ERROR" not in said
+
+
+def test_arguments_decide_the_base_and_stand_in_the_image(ground: Ground, base: str, tmp_path: Path) -> None:
+    task = make_build(
+        tmp_path,
+        ground.open,
+        dockerfile="ARG BASE=nothing:1\nFROM ${BASE} AS first\nARG WHO\nENV A=$WHO\nFROM nothing:2\n",
+        inputs=BuildInputs(args={"BASE": base, "WHO": "two words", "OTHER": "x"}),
+    )
+    assert task.image.bases == (base, "nothing:2")
+    image = task.image.model_copy(update={"target": "first"})
+    assert task.started(builds_of(task, image), **ground.client) == 0
+    assert task.state.record is not None
+    assert list(task.state.record.bases) == [f"docker.io/library/{base}"]
+    assert "A=two words" in config_of(ground.open, task.tag)["config"]["Env"]
+
+
+def builds_of(task: Built, image: ImagePlan) -> Arguments:
+    """Publish a plan of builds with that image of the task alone."""
+    part = task.plan.parts[0]
+    plan = BuildPlan(
+        taskset="suite#1",
+        platform=task.plan.head.platform,
+        denied=(),
+        cap=1,
+        build_seconds=2100,
+        images=(PlannedImage(image=image, task=part.name, digest=part.digest, side="agent", tasks=()),),
+    )
+    task.store.put(layout.build_plan(plan.content_digest()), plan.canonical())
+    return Arguments(0, builds=plan.content_digest())
+
+
+def config_of(registry: str, tag: str) -> dict[str, Any]:
+    """What an image says of itself."""
+    repository, _, version = tag.partition(":")
+    root = f"http://{registry}/v2/{repository}"
+    accepted = {"Accept": "application/vnd.oci.image.manifest.v1+json"}
+    with urlopen(Request(f"{root}/manifests/{version}", headers=accepted)) as answer:
+        digest = json.load(answer)["config"]["digest"]
+    with urlopen(f"{root}/blobs/{digest}") as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
 
 
 def test_a_failing_command_and_its_step(ground: Ground, base: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import yaml
 from argo_harbor.errors import Refused
 from argo_harbor.model.platform import Platform
 from argo_harbor.workflow import names, network
-from argo_harbor.workflow.build import build_template
+from argo_harbor.workflow.build import build_template, entry_name
 from argo_harbor.workflow.buildkit import daemon_config
 from argo_harbor.workflow.checks import check_plan
 from argo_harbor.workflow.compile import compile_workflow
@@ -108,3 +108,11 @@ def test_a_run_has_no_more_build_templates_than_it_calls() -> None:
     [workflow] = compile_workflow(run_plan(parts), present=[built("a").key])
     found = [each["name"] for each in workflow["spec"]["templates"] if names.is_build(each["name"])]
     assert found == ["build-with-secrets-0"]
+
+
+def test_names_of_entries() -> None:
+    taken: set[str] = set()
+    assert entry_name("fix", "agent", "a" * 64, taken) == "build-fix"
+    assert entry_name("fix", "service-my_db.1", "b" * 64, taken) == "build-fix-service-my-db-1"
+    assert entry_name("fix", "service-my-db-1", "c" * 64, taken) == "build-fix-service-my-db-1-cccccccc"
+    assert entry_name("x" * 60, "verifier", "d" * 64, taken) == f"build-{'x' * 48}-verifier-dddddddd"
