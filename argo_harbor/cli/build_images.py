@@ -47,7 +47,7 @@ def build_images(
     as_json: options.Json = False,
 ) -> int:
     """Build the images of a published taskset: what is not ready, and what failed before."""
-    from argo_harbor.cli.build_inputs import build_flags, build_inputs
+    from argo_harbor.cli.build_inputs import build_inputs, build_line, selected
     from argo_harbor.planning.builds import BUILDS_AT_ONCE, plan_builds
     from argo_harbor.sources.stored import StoredSource
 
@@ -62,10 +62,7 @@ def build_images(
         inputs=inputs,
         cap=max_concurrent or BUILDS_AT_ONCE,
     )
-    words = ["tasksets", "build-images", taskset.ref, *(["--tasks", tasks] if tasks else [])]
-    words += [word for flag in build_flags(inputs) for word in flag]
-    words += ["--base", base] if base != "auto" else []
-    again = command(place, *words, "--wait")
+    again = build_line(place, taskset.ref, tasks=tasks, inputs=inputs, base=base)
     try:
         building = engine.build_images(plan, taskset, base=base, progress=_told)
         _say_started(building, plan)
@@ -83,7 +80,8 @@ def build_images(
         if failed or not settled:
             output.line(f"{'Try the failed ones again' if failed else 'Look again'}: {again}")
         elif lines:
-            output.line(f"Run it: {command(place, 'runs', 'submit', '--taskset', taskset.ref)}")
+            words = ("runs", "submit", "--taskset", *selected(taskset.ref, tasks, inputs))
+            output.line(f"Run it: {command(place, *words)}")
     return EXIT_FAILED if failed else EXIT_OK
 
 

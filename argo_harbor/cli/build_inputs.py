@@ -6,9 +6,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from argo_harbor.cli.place import command
 from argo_harbor.errors import UsageError
 
 if TYPE_CHECKING:
+    from argo_harbor.engines.place import Place
     from argo_harbor.model.build import BuildInputs
 
 
@@ -42,6 +44,19 @@ def build_flags(inputs: BuildInputs) -> Iterator[tuple[str, str]]:
     """The flags that give builds the same again, without reading this shell."""
     yield from (("--build-arg", f"{name}={value}") for name, value in inputs.args.items())
     yield from (("--build-secret", f"{name}={value}") for name, value in inputs.secrets.items())
+
+
+def build_line(place: Place, ref: str, *, tasks: str | None, inputs: BuildInputs, base: str = "auto") -> str:
+    """The command that builds the images of a published taskset with the same values, and waits."""
+    words = ["tasksets", "build-images", *selected(ref, tasks, inputs)]
+    words += ["--base", base] if base != "auto" else []
+    return command(place, *words, "--wait")
+
+
+def selected(ref: str, tasks: str | None, inputs: BuildInputs) -> list[str]:
+    """A published taskset on a command line, with what decides about its images."""
+    flags = [word for flag in build_flags(inputs) for word in flag]
+    return [ref, *(["--tasks", tasks] if tasks else []), *flags]
 
 
 def _argument(text: str, env: Mapping[str, str]) -> tuple[str, str]:

@@ -79,6 +79,7 @@ def submit(
 ) -> int:
     """Submit a run. On this machine it stays until the results are merged."""
     from argo_harbor.cli import request
+    from argo_harbor.cli.build_inputs import build_line
     from argo_harbor.cli.suite import print_tasks
     from argo_harbor.engines.base import SubmitOptions
 
@@ -124,7 +125,9 @@ def submit(
         base=base,
         allow_unfenced_network=allow_unfenced_network,
         idempotency_key=idempotency_key,
-        build_first=build_line(planned, place, tasks=tasks, base=base) if taskset is not None else "",
+        build_first=build_line(place, found.ref, tasks=tasks, inputs=planned.spec.execution.build, base=base)
+        if taskset is not None
+        else "",
         request={"rerun": rerun},
     )
     warned = (*found.warnings, *chosen.engine.check(planned.plan, found, options=wanted))
@@ -220,16 +223,6 @@ class _Submission:
 def follow_line(place: Place, engine: str) -> str:
     """The command that follows a run, `RUN` standing for its id."""
     return command(place, "runs", "status", "RUN", *(["--watch"] if engine == "argo" else []))
-
-
-def build_line(planned: Planned, place: Place, *, tasks: str | None, base: Base) -> str:
-    """The command that builds the images of a published taskset as the run wants them."""
-    from argo_harbor.cli.build_inputs import build_flags
-
-    words = ["tasksets", "build-images", planned.taskset.ref, *(["--tasks", tasks] if tasks else [])]
-    words += [word for flag in build_flags(planned.spec.execution.build) for word in flag]
-    words += ["--base", base] if base != "auto" else []
-    return command(place, *words, "--wait")
 
 
 def rerun_line(

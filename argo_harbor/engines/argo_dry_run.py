@@ -81,6 +81,10 @@ def _secrets(plan: RunPlan, cluster: Cluster) -> Iterator[Look]:
     if head.agent.model and head.agent.model.secret:
         secret, _, key = head.agent.model.secret.partition("/")
         needed.setdefault(secret, set()).add(key)
+    for image in all_images(plan):
+        for _, reference in image.secrets:
+            secret, _, key = reference.partition("/")
+            needed.setdefault(secret, set()).add(key)
     pull = [*head.platform.secrets.image_pull, head.platform.secrets.registry]
     for secret in filter(None, pull):
         needed.setdefault(secret, set()).add(PULL_SECRET_KEY)

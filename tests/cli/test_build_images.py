@@ -201,6 +201,8 @@ def test_a_secret_is_granted_by_flag(cluster: ArgoBench, argo_harbor: Command, t
     assert submitted.status == 0, submitted.stderr
     [rerun] = [line for line in submitted.stdout.splitlines() if line.startswith("Rerun")]
     assert "--build-secret token=builds/key" in rerun
+    looked = argo_harbor("runs", "submit", "--harbor-dir", suite, *flags, "--dry-run").stdout
+    assert "Secret builds" in looked
     compiled = argo_harbor("compile", "--harbor-dir", suite, *flags, "--build-arg", "X=1", "-o", "-")
     assert "build-with-secrets-0" in compiled.stdout
 
