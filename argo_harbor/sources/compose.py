@@ -30,6 +30,7 @@ _REASONS = {
     "configs": "has configs, which are files of this machine: copy them into the image",
     "include": "includes other files: write the services into this one",
 }
+_LEFT = re.compile(r"services\.[^.]+\.environment(\..*)?|(.*\.)?x-.*")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
@@ -100,10 +101,11 @@ def _known(config: TaskConfig) -> Known:
 
 
 def _filled(value: Any, known: Known, notes: Notes, path: str) -> Any:
-    """The data with variables filled in. Those of environments are left: a run may grant them."""
+    """The data with variables filled in, where they are this file's to give: a run may grant those of an
+    environment, and what an extension holds counts only where an alias puts it."""
     if isinstance(value, dict):
         return {key: _filled(child, known, notes, f"{path}.{key}") for key, child in value.items()}
-    if re.fullmatch(r"services\.[^.]+\.environment(\..*)?", path):
+    if _LEFT.fullmatch(path):
         return value
     if isinstance(value, list):
         return [_filled(child, known, notes, f"{path}[{number}]") for number, child in enumerate(value)]

@@ -419,6 +419,21 @@ def test_aliases_and_merges_are_written_out(read: Any) -> None:
     assert [(each.image.reference, each.working_dir) for each in services] == [("base", "/w"), ("base", "/v")]
 
 
+def test_variables_of_an_extension_count_where_they_are_used(read: Any) -> None:
+    task = read(
+        """\
+        x-env: &env {KEY: "${KEY}", URL: "$unfinished{"}
+        x-tag: &tag "app:${TAG:-1}"
+        services:
+          a: {image: *tag, environment: {KEY: "${KEY}"}}
+        """
+    )
+    assert found(task) == []
+    [service] = compose_of(task).services
+    assert service.image.reference == "app:1"
+    assert service.environment == (ServiceValue("KEY", None, "KEY"),)
+
+
 def test_texts_stay_what_they_look_like(read: Any) -> None:
     values = "{A: no, B: 1_0, C: 0o7, D: 1e3, E: true, F: 1.5}"
     task = read(f"services: {{a: {{image: x, ports: [22:23], environment: {values}}}}}")
