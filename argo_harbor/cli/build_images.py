@@ -55,6 +55,7 @@ def build_images(
     chosen = choose(place)
     engine, site = chosen.engine, chosen.site
     taskset = StoredSource(ref, engine.store).load(tasks)
+    output.warnings(taskset.warnings)
     plan = plan_builds(
         taskset,
         platform=site.platform,

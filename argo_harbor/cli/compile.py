@@ -20,23 +20,10 @@ Kind = Literal["workflow", "workflowtemplate", "cronworkflow"]
 
 
 def compile_suite(
-    harbor_dir: options.HarborDir = None,
-    harbor_git: options.HarborGit = None,
-    harbor_hub: options.HarborHub = None,
-    taskset: options.TasksetRef = None,
+    named: Source,
+    asked: Request,
     tasks: options.Tasks = None,
     list_tasks: options.ListTasks = False,
-    skip_refused: options.SkipRefused = False,
-    agent: options.Agent = None,
-    spec_file: options.SpecFile = None,
-    overrides: options.Set = None,
-    canary: options.Canary = None,
-    sandbox_profile: options.SandboxProfile = None,
-    cpus: options.Cpus = None,
-    memory_mb: options.MemoryMb = None,
-    storage_mb: options.StorageMb = None,
-    build_args: options.BuildArg = None,
-    build_secrets: options.BuildSecret = None,
     folder: Annotated[
         str | None,
         typer.Option(
@@ -81,22 +68,9 @@ def compile_suite(
         raise UsageError(
             "bad_usage", f"--schedule means nothing to a {kind}", "write --as cronworkflow, or leave it out"
         )
-    asked = Request(
-        agent=agent,
-        spec_file=spec_file,
-        overrides=tuple(overrides or ()),
-        canary=canary,
-        profile=sandbox_profile,
-        cpus=cpus,
-        memory_mb=memory_mb,
-        storage_mb=storage_mb,
-        skip_refused=skip_refused,
-        build_args=tuple(build_args or ()),
-        build_secrets=tuple(build_secrets or ()),
-    )
+    request.check_labels(asked, named)
     with collector_paused():
-        named = Source(harbor_dir=harbor_dir, harbor_git=harbor_git, harbor_hub=harbor_hub, taskset=taskset)
-        source = request.open_source(named, local_store(store) if taskset is not None else None)
+        source = request.open_source(named, local_store(store) if named.taskset is not None else None)
         if list_tasks:
             print_tasks(source.list(tasks), as_json=as_json)
             return

@@ -5,8 +5,9 @@ from __future__ import annotations
 import typer
 
 from argo_harbor.cli import options, output
+from argo_harbor.cli.flags import spread
 from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
-from argo_harbor.cli.place import choose, placed
+from argo_harbor.cli.place import choose
 from argo_harbor.engines.place import Place
 
 app = typer.Typer(
@@ -20,7 +21,7 @@ def group() -> None:
 
 
 @app.command(cls=GroupedOptions)
-@placed
+@spread
 def show(place: Place, as_json: options.Json = False) -> None:
     """Show every setting in force and where it came from."""
     from argo_harbor.engines.where import settings_of

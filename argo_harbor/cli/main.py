@@ -16,8 +16,8 @@ from argo_harbor.cli import compile as compile_command
 from argo_harbor.cli import config, profiles, runs, submit, tasksets
 from argo_harbor.cli import doctor as doctor_command
 from argo_harbor.cli import install as install_command
+from argo_harbor.cli.flags import spread
 from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
-from argo_harbor.cli.place import placed
 from argo_harbor.errors import EXIT_INTERRUPTED, EXIT_OK, HarborError, PlatformError, UsageError
 
 _CANNOT_WRITE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -33,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("compile", cls=GroupedOptions, rich_help_panel="Plan")(compile_command.compile_suite)
+app.command("compile", cls=GroupedOptions, rich_help_panel="Plan")(spread(compile_command.compile_suite))
 tasksets_app = typer.Typer(
     cls=GroupedCommands,
     no_args_is_help=True,
@@ -45,7 +45,7 @@ app.add_typer(tasksets_app, name="tasksets", rich_help_panel="Plan")
 runs_app = typer.Typer(
     cls=GroupedCommands, no_args_is_help=True, rich_markup_mode=None, help="Submit, follow and use runs."
 )
-runs_app.command("submit", cls=GroupedOptions, rich_help_panel="Start")(placed(submit.submit))
+runs_app.command("submit", cls=GroupedOptions, rich_help_panel="Start")(spread(submit.submit))
 runs.register(runs_app)
 app.add_typer(runs_app, name="runs", rich_help_panel="Run")
 app.command("install", cls=GroupedOptions, rich_help_panel="Cluster")(install_command.install)

@@ -199,29 +199,36 @@ RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run id, or `last`."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class NewSource:
+    """Which tasks a command brings into a store. As the two below, one parameter of a command
+    (`flags.spread`)."""
+
+    harbor_dir: HarborDir = None
+    harbor_git: HarborGit = None
+    harbor_hub: HarborHub = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(NewSource):
     """Which tasks a command works on."""
 
-    harbor_dir: Path | None = None
-    harbor_git: str | None = None
-    harbor_hub: str | None = None
-    taskset: str | None = None
+    taskset: TasksetRef = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """Which run a command plans."""
 
-    agent: str | None = None
-    spec_file: Path | None = None
-    overrides: tuple[str, ...] = ()
-    canary: int | None = None
-    profile: str | None = None
-    cpus: float | None = None
-    memory_mb: int | None = None
-    storage_mb: int | None = None
-    skip_refused: bool = False
-    build_args: tuple[str, ...] = ()
-    build_secrets: tuple[str, ...] = ()
-    experiment: str | None = None
-    intake_dataset: str | None = None
+    skip_refused: SkipRefused = False
+    agent: Agent = None
+    spec_file: SpecFile = None
+    overrides: Set = None
+    canary: Canary = None
+    experiment: Experiment = None
+    intake_dataset: IntakeDataset = None
+    profile: SandboxProfile = None
+    cpus: Cpus = None
+    memory_mb: MemoryMb = None
+    storage_mb: StorageMb = None
+    build_args: BuildArg = None
+    build_secrets: BuildSecret = None

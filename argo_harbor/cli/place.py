@@ -1,65 +1,16 @@
-"""The flags that say where a command works, the same for every command that touches a store or a run."""
+"""Where a command works: its engine, store and cluster, and command lines that lead to the same place."""
 
 from __future__ import annotations
 
-import functools
-import inspect
 import shlex
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING
 
-import typer
-
-from argo_harbor.cli import options, output
-from argo_harbor.engines.place import EngineName, Place
+from argo_harbor.cli import output
+from argo_harbor.engines.place import Place
 
 if TYPE_CHECKING:
     from argo_harbor.engines.base import Engine
     from argo_harbor.engines.where import Chosen
-
-_Engine = Annotated[
-    EngineName | None,
-    typer.Option(
-        "--engine",
-        help="Default: argo where the current kube context has a platform, else this machine.",
-        rich_help_panel=options.WHERE,
-    ),
-]
-_FLAGS: dict[str, Any] = {
-    "engine": _Engine,
-    "platform": options.PlatformFile,
-    "store": options.StoreDir,
-    "context": options.Context,
-    "namespace": options.Namespace,
-}
-
-
-def placed[R](command: Callable[..., R]) -> Callable[..., R]:
-    """Give a command the flags of `Place`, which it takes as its parameter `place`."""
-    hints = get_type_hints(command, include_extras=True)
-    own = [
-        parameter.replace(annotation=hints[name])
-        for name, parameter in inspect.signature(command).parameters.items()
-        if name != "place"
-    ]
-    flags = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=flag)
-        for name, flag in _FLAGS.items()
-    ]
-
-    @functools.wraps(command)
-    def wrapped(**given: Any) -> R:
-        place = Place(**{name: given.pop(name) for name in _FLAGS})
-        return command(place=place, **given)
-
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
-    as_json = [each for each in parameters if each.name == "as_json"]
-    ordered = [*(each for each in parameters if each.name != "as_json"), *flags, *as_json]
-    wrapped.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {each.name: each.annotation for each in ordered}
-    # Else `get_type_hints` would read the annotations of what is wrapped.
-    del wrapped.__wrapped__
-    return wrapped
 
 
 def choose(place: Place) -> Chosen:

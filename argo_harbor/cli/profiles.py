@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from argo_harbor.cli import options, output
+from argo_harbor.cli.flags import spread
 from argo_harbor.cli.grouped import GroupedCommands, GroupedOptions
-from argo_harbor.cli.place import choose, placed
+from argo_harbor.cli.place import choose
 from argo_harbor.engines.place import Place
 
 app = typer.Typer(
@@ -22,7 +23,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A profile's name.")]
 
 
 @app.command("list", cls=GroupedOptions)
-@placed
+@spread
 def list_all(place: Place, as_json: options.Json = False) -> None:
     """List the profiles, and which one is the default."""
     from argo_harbor.model.documents import ProfileLine, ProfilesDocument
@@ -44,7 +45,7 @@ def list_all(place: Place, as_json: options.Json = False) -> None:
 
 
 @app.command(cls=GroupedOptions)
-@placed
+@spread
 def show(name: Name, place: Place, as_json: options.Json = False) -> None:
     """Show one profile, every limit in it."""
     import tomli_w
@@ -63,7 +64,7 @@ def show(name: Name, place: Place, as_json: options.Json = False) -> None:
 
 
 @app.command(cls=GroupedOptions)
-@placed
+@spread
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A profile file.")],
     place: Place,

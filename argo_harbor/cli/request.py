@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from argo_harbor.cli import output
-from argo_harbor.cli.options import Request, Source
+from argo_harbor.cli.options import NewSource, Request, Source
 from argo_harbor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,17 +28,21 @@ class Planned:
     site: Site
 
 
-def open_source(source: Source, store: Store | None = None) -> TaskSource:
+_FLAGS = {
+    "--harbor-dir": "DIR",
+    "--harbor-git": "URL@REF",
+    "--harbor-hub": "ORG/NAME",
+    "--taskset": "NAME#DIGEST",
+}
+
+
+def open_source(source: NewSource, store: Store | None = None) -> TaskSource:
     """The source that the flags name. `store` is where `--taskset` is looked up.
 
     Raises UsageError `no_source`, `two_sources`.
     """
-    given = {
-        "--harbor-dir": source.harbor_dir,
-        "--harbor-git": source.harbor_git,
-        "--harbor-hub": source.harbor_hub,
-        "--taskset": source.taskset,
-    }
+    taskset = source.taskset if isinstance(source, Source) else None
+    given = dict(zip(_FLAGS, (source.harbor_dir, source.harbor_git, source.harbor_hub, taskset), strict=True))
     named = [flag for flag, value in given.items() if value is not None]
     if len(named) > 1:
         raise UsageError("two_sources", f"{' and '.join(named)} exclude one another", "give one of them")
@@ -54,16 +58,26 @@ def open_source(source: Source, store: Store | None = None) -> TaskSource:
         from argo_harbor.sources.hub import HubSource
 
         return HubSource(source.harbor_hub, say=output.note)
-    if source.taskset is not None and store is not None:
+    if taskset is not None and store is not None:
         from argo_harbor.sources.stored import StoredSource
 
-        return StoredSource(source.taskset, store)
-    raise UsageError(
-        "no_source",
-        "no tasks were named",
-        "name a suite with --harbor-dir DIR, --harbor-git URL@REF, --harbor-hub ORG/NAME "
-        "or --taskset NAME#DIGEST",
+        return StoredSource(taskset, store)
+    *others, last = (
+        f"{flag} {value}"
+        for flag, value in _FLAGS.items()
+        if flag != "--taskset" or isinstance(source, Source)
     )
+    raise UsageError("no_source", "no tasks were named", f"name a suite with {', '.join(others)} or {last}")
+
+
+def check_labels(request: Request, source: Source) -> None:
+    """Raises UsageError `bad_usage` for a dataset that the results cannot be counted for."""
+    if request.intake_dataset is not None and (source.taskset is None or request.experiment is None):
+        raise UsageError(
+            "bad_usage",
+            "--intake-dataset needs --taskset and --experiment",
+            "other sources bring the label of their dataset themselves",
+        )
 
 
 def make_plan(request: Request, taskset: Taskset, site: Site) -> Planned:
@@ -92,7 +106,7 @@ def _with_builds(spec: RunSpec, request: Request) -> RunSpec:
 
     if not (request.build_args or request.build_secrets):
         return spec
-    own, more = spec.execution.build, build_inputs(request.build_args, request.build_secrets)
+    own, more = spec.execution.build, build_inputs(request.build_args or (), request.build_secrets or ())
     both = own.model_copy(
         update={"args": {**own.args, **more.args}, "secrets": {**own.secrets, **more.secrets}}
     )
@@ -126,7 +140,7 @@ def read_request(request: Request) -> RunSpec:
             memory_mb=request.memory_mb,
             storage_mb=request.storage_mb,
             canary=request.canary,
-            overrides=request.overrides,
+            overrides=request.overrides or (),
         )
     clashing = [flag for flag, value in sandbox.items() if value is not None]
     if request.agent is not None:
@@ -137,7 +151,7 @@ def read_request(request: Request) -> RunSpec:
             f"--spec-file and {', '.join(clashing)} exclude one another",
             "set the value in the request file, or override it with -O KEY=VALUE",
         )
-    extra = (
-        (*request.overrides, f"canary={request.canary}") if request.canary is not None else request.overrides
-    )
+    extra = [*(request.overrides or ())]
+    if request.canary is not None:
+        extra.append(f"canary={request.canary}")
     return read_spec(request.spec_file, overrides=extra)

@@ -8,8 +8,9 @@ import typer
 
 from argo_harbor.cli import logs as logs_command
 from argo_harbor.cli import options, output, results, show
+from argo_harbor.cli.flags import spread
 from argo_harbor.cli.grouped import GroupedOptions
-from argo_harbor.cli.place import command, open_engine, placed, run_id_of
+from argo_harbor.cli.place import command, open_engine, run_id_of
 from argo_harbor.engines.place import Place
 from argo_harbor.errors import EXIT_OK
 from argo_harbor.model.states import ResultState
@@ -37,7 +38,7 @@ def register(app: typer.Typer) -> None:
     ):
         for verb in verbs:
             name = verb.__name__.removesuffix("_runs")
-            app.command(name, cls=GroupedOptions, rich_help_panel=panel)(placed(verb))
+            app.command(name, cls=GroupedOptions, rich_help_panel=panel)(spread(verb))
 
 
 def status(

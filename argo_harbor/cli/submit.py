@@ -10,7 +10,7 @@ from argo_harbor.cli import options, output
 from argo_harbor.cli.options import Request, Source
 from argo_harbor.cli.place import choose, command
 from argo_harbor.engines.place import Place
-from argo_harbor.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from argo_harbor.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 
 if TYPE_CHECKING:
     from argo_harbor.cli.request import Planned
@@ -23,26 +23,11 @@ _RUN = "Run"
 
 
 def submit(
+    named: Source,
+    asked: Request,
     place: Place,
-    harbor_dir: options.HarborDir = None,
-    harbor_git: options.HarborGit = None,
-    harbor_hub: options.HarborHub = None,
-    taskset: options.TasksetRef = None,
     tasks: options.Tasks = None,
     list_tasks: options.ListTasks = False,
-    skip_refused: options.SkipRefused = False,
-    agent: options.Agent = None,
-    spec_file: options.SpecFile = None,
-    overrides: options.Set = None,
-    canary: options.Canary = None,
-    experiment: options.Experiment = None,
-    intake_dataset: options.IntakeDataset = None,
-    sandbox_profile: options.SandboxProfile = None,
-    cpus: options.Cpus = None,
-    memory_mb: options.MemoryMb = None,
-    storage_mb: options.StorageMb = None,
-    build_args: options.BuildArg = None,
-    build_secrets: options.BuildSecret = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Check everything and start nothing.", rich_help_panel=_RUN),
@@ -83,15 +68,9 @@ def submit(
     from argo_harbor.cli.suite import print_tasks
     from argo_harbor.engines.base import SubmitOptions
 
-    if intake_dataset is not None and (taskset is None or experiment is None):
-        raise UsageError(
-            "bad_usage",
-            "--intake-dataset needs --taskset and --experiment",
-            "other sources bring the label of their dataset themselves",
-        )
-    named = Source(harbor_dir=harbor_dir, harbor_git=harbor_git, harbor_hub=harbor_hub, taskset=taskset)
+    request.check_labels(asked, named)
     chosen: Chosen | None = None
-    if taskset is not None:
+    if named.taskset is not None:
         chosen = choose(place)
     source = request.open_source(named, chosen.engine.store if chosen else None)
     if list_tasks:
@@ -101,21 +80,6 @@ def submit(
     if tasks is None and len(found) < found.total:
         # A part of the suite was published. More may be some day, and the same command shall run the same.
         tasks = ",".join(str(task.index) for task in found)
-    asked = Request(
-        agent=agent,
-        spec_file=spec_file,
-        overrides=tuple(overrides or ()),
-        canary=canary,
-        profile=sandbox_profile,
-        cpus=cpus,
-        memory_mb=memory_mb,
-        storage_mb=storage_mb,
-        skip_refused=skip_refused,
-        experiment=experiment,
-        intake_dataset=intake_dataset,
-        build_args=tuple(build_args or ()),
-        build_secrets=tuple(build_secrets or ()),
-    )
     chosen = chosen or choose(place)
     planned = request.make_plan(asked, found, chosen.site)
     rerun = rerun_line(
@@ -126,7 +90,7 @@ def submit(
         allow_unfenced_network=allow_unfenced_network,
         idempotency_key=idempotency_key,
         build_first=build_line(place, found.ref, tasks=tasks, inputs=planned.spec.execution.build, base=base)
-        if taskset is not None
+        if named.taskset is not None
         else "",
         request={"rerun": rerun},
     )
@@ -242,7 +206,7 @@ def rerun_line(
         ("--tasks", tasks),
         ("--agent", asked.agent),
         ("--spec-file", asked.spec_file),
-        *(("-O", override) for override in asked.overrides),
+        *(("-O", override) for override in asked.overrides or ()),
         ("--canary", asked.canary),
         ("--experiment", asked.experiment),
         ("--intake-dataset", asked.intake_dataset),
@@ -251,7 +215,7 @@ def rerun_line(
         ("--memory-mb", asked.memory_mb),
         ("--storage-mb", asked.storage_mb),
         ("--base", None if base == "auto" else base),
-        *build_flags(build_inputs(asked.build_args, asked.build_secrets)),
+        *build_flags(build_inputs(asked.build_args or (), asked.build_secrets or ())),
     ]
     for flag, value in flags:
         if value is not None:

@@ -8,11 +8,11 @@ import typer
 
 from argo_harbor.cli import options, output
 from argo_harbor.cli.build_images import build_images
+from argo_harbor.cli.flags import spread
 from argo_harbor.cli.grouped import GroupedOptions
-from argo_harbor.cli.options import Source
-from argo_harbor.cli.place import choose, command, placed
+from argo_harbor.cli.options import NewSource
+from argo_harbor.cli.place import choose, command
 from argo_harbor.engines.place import Place
-from argo_harbor.errors import UsageError
 
 if TYPE_CHECKING:
     from argo_harbor.model.documents import TasksetDocument, TasksetLine
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from argo_harbor.sources.inventory import Inventory
     from argo_harbor.sources.publish import PublishedTaskset
 
-_SOURCES_HINT = "name a suite with --harbor-dir DIR, --harbor-git URL@REF or --harbor-hub ORG/NAME"
 _MIB = 1 << 20
 
 
@@ -33,14 +32,12 @@ def register(app: typer.Typer) -> None:
         ("Look", show),
     ):
         name = verb.__name__.removesuffix("_tasksets").replace("_", "-")
-        app.command(name, cls=GroupedOptions, rich_help_panel=panel)(placed(verb))
+        app.command(name, cls=GroupedOptions, rich_help_panel=panel)(spread(verb))
 
 
 def create(
+    named: NewSource,
     place: Place,
-    harbor_dir: options.HarborDir = None,
-    harbor_git: options.HarborGit = None,
-    harbor_hub: options.HarborHub = None,
     tasks: options.Tasks = None,
     list_tasks: options.ListTasks = False,
     verify: Annotated[
@@ -57,9 +54,7 @@ def create(
     from argo_harbor.cli.suite import print_tasks
     from argo_harbor.sources.publish import publish_taskset
 
-    if harbor_dir is None and harbor_git is None and harbor_hub is None:
-        raise UsageError("no_source", "no tasks were named", _SOURCES_HINT)
-    source = open_source(Source(harbor_dir=harbor_dir, harbor_git=harbor_git, harbor_hub=harbor_hub))
+    source = open_source(named)
     if list_tasks:
         print_tasks(source.list(tasks), as_json=as_json)
         return
