@@ -73,10 +73,11 @@ class _Picture(Watcher):
         self._live.update(Text(output.printable(text)), refresh=True)
 
     def show(self, lines: Sequence[ImageLine]) -> None:
-        self._live.update(_drawn(lines), refresh=True)
+        self._live.update(drawn(lines), refresh=True)
 
 
-def _drawn(lines: Sequence[ImageLine]) -> RenderableType:
+def drawn(lines: Sequence[ImageLine]) -> RenderableType:
+    """The table: those on their way first, and a line of numbers."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
