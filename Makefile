@@ -35,7 +35,7 @@ run: $(VENV)/.run
 test: unit package lint
 
 unit: $(VENV)/.dev
-	$(PYTEST) -q -n 2 -m "not (conformance or sandbox or services or e2e or package or lint or contract or cluster or cluster_down or bench)" $(ARGS)
+	$(PYTEST) -q -n 2 -m "not (remote or conformance or sandbox or services or e2e or package or lint or contract or cluster or cluster_down or bench)" $(ARGS)
 
 package: $(VENV)/.dev
 	$(PYTEST) -q -m package $(ARGS)
@@ -47,7 +47,7 @@ lint: $(VENV)/.dev
 	[ $$status -eq 0 ] && $(PYTEST) -q -m lint $(ARGS)
 
 e2e: $(VENV)/.dev
-	$(PYTEST) -q -m "conformance or sandbox or services or e2e" $(ARGS)
+	$(PYTEST) -q -m "remote or conformance or sandbox or services or e2e" $(ARGS)
 
 # A whole Kubernetes with Argo on this machine, for the tests; needs root and, the first time, Go and minutes.
 cluster-up cluster-down cluster-status cluster-images: $(VENV)/.dev

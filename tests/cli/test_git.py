@@ -6,9 +6,13 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Command
 from tests.support.git_repos import GitServer, Repository, listening
 from tests.support.program import Program
+
+pytestmark = pytest.mark.remote
 
 
 def test_tasks_are_listed_and_selected(

@@ -12,7 +12,10 @@ from tests.cli.conftest import Command
 from tests.support.fixtures_hub import NAME, HubSite
 from tests.support.program import Program
 
-pytestmark = pytest.mark.filterwarnings("ignore:The '.*' parameter is deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.remote,
+    pytest.mark.filterwarnings("ignore:The '.*' parameter is deprecated:DeprecationWarning"),
+]
 
 
 def test_list_tasks_pins_the_dataset_and_fetches_nothing(argo_harbor: Command, hub_site: HubSite) -> None:

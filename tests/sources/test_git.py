@@ -14,6 +14,8 @@ from tests.support.fixtures_git import load, refused, same
 from tests.support.git_repos import GitServer, Repository, files_over_http, git_daemon
 from tests.support.suites import make_suite
 
+pytestmark = pytest.mark.remote
+
 
 def test_every_way_to_a_repository_gives_the_folder_as_it_is(
     repository: Repository, git_server: GitServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

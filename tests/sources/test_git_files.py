@@ -6,10 +6,14 @@ import os
 import shutil
 from pathlib import Path
 
+import pytest
+
 from argo_harbor.sources.directory import read_directory
 from tests.support.fixtures_git import load, refused, same
 from tests.support.git_repos import Repository
 from tests.support.suites import make_suite
+
+pytestmark = pytest.mark.remote
 
 
 def test_attributes_change_nothing_and_no_filter_runs(

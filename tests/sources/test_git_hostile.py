@@ -11,6 +11,8 @@ from tests.support.fixtures_git import refused
 from tests.support.git_repos import GitServer, Repository
 from tests.support.suites import make_suite
 
+pytestmark = pytest.mark.remote
+
 
 def test_links_out_of_the_suite_are_refused(repository: Repository, tmp_path: Path) -> None:
     make_suite(tmp_path / "private", tasks=1)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.fixtures_git import refused
 from tests.support.git_repos import GitServer, Repository
 from tests.support.suites import make_suite
+
+pytestmark = pytest.mark.remote
 
 
 def test_an_unknown_ref_names_near_ones(repository: Repository, git_server: GitServer) -> None:

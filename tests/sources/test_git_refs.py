@@ -8,6 +8,8 @@ from argo_harbor.errors import UsageError
 from argo_harbor.sources.git_address import parse_address
 from argo_harbor.sources.git_refs import default_branch, look_up, parse_refs, possible_refs, whole_commit
 
+pytestmark = pytest.mark.remote
+
 LISTED = b"""\
 1111111111111111111111111111111111111111\tHEAD
 1111111111111111111111111111111111111111\trefs/heads/main

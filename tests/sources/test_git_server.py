@@ -13,6 +13,8 @@ from argo_harbor.sources.git import GitSource
 from tests.support.fixtures_git import load, refused, same
 from tests.support.git_repos import GitServer, Repository, listening
 
+pytestmark = pytest.mark.remote
+
 HELPER = '[credential]\n\thelper = "!f() { echo username=ada; echo password=secret-word; }; f"\n'
 
 

@@ -16,7 +16,10 @@ from argo_harbor.sources.directory import DirectorySource
 from argo_harbor.sources.unpack import unpack
 from tests.support.fixtures_hub import HubSite
 
-pytestmark = pytest.mark.filterwarnings("ignore:The '.*' parameter is deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.remote,
+    pytest.mark.filterwarnings("ignore:The '.*' parameter is deprecated:DeprecationWarning"),
+]
 
 
 def test_a_dataset_is_the_suite_that_was_published(hub_site: HubSite) -> None:

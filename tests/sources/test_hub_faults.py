@@ -12,7 +12,10 @@ from argo_harbor.errors import PlatformError, UsageError
 from argo_harbor.sources import hub_tasks
 from tests.support.fixtures_hub import NAME, HubSite
 
-pytestmark = pytest.mark.filterwarnings("ignore:The '.*' parameter is deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.remote,
+    pytest.mark.filterwarnings("ignore:The '.*' parameter is deprecated:DeprecationWarning"),
+]
 
 REQUESTS = [
     "dataset_version_tag",

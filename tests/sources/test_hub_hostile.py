@@ -20,7 +20,10 @@ from tests.support.suites import make_suite
 if TYPE_CHECKING:
     from tests.support.hub_server import DatasetVersion
 
-pytestmark = pytest.mark.filterwarnings("ignore:The '.*' parameter is deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.remote,
+    pytest.mark.filterwarnings("ignore:The '.*' parameter is deprecated:DeprecationWarning"),
+]
 
 
 def rehash(version: DatasetVersion) -> None:
