@@ -25,7 +25,8 @@ def show(event: Event) -> None:
         for field in dataclasses.fields(event)
         if field.name != "record"
     }
-    print(json.dumps({"event": type(event).__name__, **data}), flush=True)
+    # What is no plain value is of no use to a test in another process.
+    print(json.dumps({"event": type(event).__name__, **data}, default=str), flush=True)
 
 
 def main() -> int:
