@@ -19,7 +19,8 @@ class Cause(NamedTuple):
     """Why an attempt has no record."""
 
     code: str
-    """`not_started`, `image_pull_failed`, `service_failed`, `node_collision_possible`, or a build record's code."""
+    """`not_started`, `image_pull_failed`, `service_failed`, `node_collision_possible`, or the code of a build
+    record."""
     message: str
     """A sentence."""
 
