@@ -24,7 +24,7 @@ _ENV = st.dictionaries(
 _USER = st.one_of(st.sampled_from(("root", "agent", "1000")), st.integers(0, 70000))
 _HOST = st.sampled_from(
     (
-        "example.com", "*.Example.org", "PYPI.org.", "10.0.0.0/8", "2001:DB8::1", "192.0.2.1",
+        "example.com", "*.Example.org", "GITHUB.com.", "10.0.0.0/8", "2001:DB8::1", "192.0.2.1",
         "2001:db8::/32", " a.b ", "localhost", "1.2.3.4.5",
     )
 )  # fmt: skip
