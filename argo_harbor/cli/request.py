@@ -51,11 +51,11 @@ def open_source(source: NewSource, store: Store | None = None) -> TaskSource:
 
         return DirectorySource(source.harbor_dir)
     if source.harbor_git is not None:
-        from argo_harbor.sources.git import GitSource
+        from argo_harbor.sources.git.source import GitSource
 
         return GitSource(source.harbor_git, say=output.note)
     if source.harbor_hub is not None:
-        from argo_harbor.sources.hub import HubSource
+        from argo_harbor.sources.hub.source import HubSource
 
         return HubSource(source.harbor_hub, say=output.note)
     if taskset is not None and store is not None:

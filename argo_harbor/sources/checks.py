@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from argo_harbor.errors import Finding
 from argo_harbor.model.task import EnvironmentConfig, StepConfig, TaskConfig
-from argo_harbor.sources.compose_build import COMPOSE, DOCKERFILE
+from argo_harbor.sources.compose.build import COMPOSE, DOCKERFILE
 from argo_harbor.sources.images import ENVIRONMENT, TESTS, verifier_definition
 from argo_harbor.sources.tree import INSTRUCTION, Tree
 

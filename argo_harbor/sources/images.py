@@ -8,7 +8,7 @@ from typing import NamedTuple
 from argo_harbor.model.services import Compose
 from argo_harbor.model.task import EnvironmentConfig, StepConfig, TaskConfig
 from argo_harbor.model.taskset import ImageSource, TaskFile
-from argo_harbor.sources.compose_build import COMPOSE, DOCKERFILE, Build
+from argo_harbor.sources.compose.build import COMPOSE, DOCKERFILE, Build
 from argo_harbor.sources.digest import Content, environment_digest
 from argo_harbor.sources.dockerfile import Dockerfile, read_dockerfile
 from argo_harbor.sources.tree import Tree
@@ -87,8 +87,8 @@ class ImageReader:
 
     def _compose(self, config: TaskConfig) -> tuple[Compose, Build | str | None]:
         # Here, because most suites have no compose file and should not wait for what reads YAML.
-        from argo_harbor.sources.compose import read_compose
-        from argo_harbor.sources.compose_yaml import MAX_BYTES
+        from argo_harbor.sources.compose.document import MAX_BYTES
+        from argo_harbor.sources.compose.read import read_compose
 
         return read_compose(
             self._bytes(f"{ENVIRONMENT}/{COMPOSE}", MAX_BYTES + 1),

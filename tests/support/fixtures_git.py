@@ -12,7 +12,7 @@ import pytest
 from argo_harbor.errors import HarborError
 from argo_harbor.model.taskset import Taskset
 from argo_harbor.sources.directory import read_directory
-from argo_harbor.sources.git import GitSource
+from argo_harbor.sources.git.source import GitSource
 from tests.support.git_repos import GitServer, Repository, git_over_http
 from tests.support.suites import make_suite
 

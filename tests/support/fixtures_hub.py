@@ -11,8 +11,8 @@ import pytest
 
 from argo_harbor.errors import HarborError
 from argo_harbor.model.taskset import Taskset
-from argo_harbor.sources.hub import HubSource
-from argo_harbor.sources.hub_asking import Patience
+from argo_harbor.sources.hub.asking import Patience
+from argo_harbor.sources.hub.source import HubSource
 from tests.support.suites import make_suite
 
 if TYPE_CHECKING:

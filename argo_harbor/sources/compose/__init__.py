@@ -1,0 +1,1 @@
+"""What a task's compose file asks for, read strictly: `docker-compose.yaml` of its environment."""

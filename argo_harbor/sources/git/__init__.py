@@ -1,0 +1,1 @@
+"""Tasks in Git repositories, read without running anything of them."""

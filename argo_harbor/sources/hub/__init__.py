@@ -1,0 +1,1 @@
+"""Datasets of Harbor's Hub, read with its client and held against every digest."""
