@@ -2,12 +2,15 @@
 
 The standard library's reader takes sizes of extended headers on trust and knows many kinds of entries; an
 archive from a store is hostile until its digest is checked, so this one knows three kinds and has bounds.
+Archives of a Hub come from other writers, which add entries for folders and may begin paths with `./`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from argo_harbor.sources.bounds import MAX_FOLDERS
 
 BLOCK = 512
 MAX_EXTENDED = 1 << 16
@@ -38,9 +41,13 @@ class Entry(NamedTuple):
     chunks: Iterator[bytes]
 
 
-def read_entries(read: Read) -> Iterator[Entry]:
-    """Every entry in order. Raises BrokenTar, and whatever `read` raises."""
+def read_entries(read: Read, *, foreign: bool = False) -> Iterator[Entry]:
+    """Every file and link in order; of a `foreign` writer's archive, without the folders.
+
+    Raises BrokenTar, and whatever `read` raises.
+    """
     extended: dict[str, str] | None = None
+    folders = 0
     while True:
         header = _exactly(read, BLOCK)
         if header == bytes(BLOCK):
@@ -56,12 +63,18 @@ def read_entries(read: Read) -> Iterator[Entry]:
                 raise BrokenTar("has an extended header that is too large")
             extended = _extended(_body(read, size))
             continue
+        if kind == b"5" and foreign and not size and folders < MAX_FOLDERS:
+            # Files bring their folders; what else is in one, or about it, is no content of a task.
+            folders += 1
+            extended = None
+            continue
         if kind not in {b"0", b"2"}:
             raise BrokenTar(f"has an entry of kind {kind!r}, not a file or link")
         if kind == b"2" and size:
             raise BrokenTar("has a link with content")
         texts = extended or {}
         path = texts.get("path") or _path(header)
+        path = path.removeprefix("./") if foreign else path
         target = texts.get("linkpath") or _text(header[157:257])
         extended = None
         body = _Body(read, size)

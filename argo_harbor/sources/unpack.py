@@ -31,8 +31,10 @@ _MAX_HEADER_BYTES = 1 << 17
 """Bytes that one entry may take besides its content."""
 
 
-def unpack(archive: Path, dest: Path, *, digest: str) -> None:
+def unpack(archive: Path, dest: Path, *, digest: str, foreign: bool = False) -> None:
     """Unpack an archive into the new folder `dest` and check that its content digest is `digest`.
+
+    `foreign` says that somebody else's program wrote it; see `tar`.
 
     `dest` appears whole or not at all; nothing is written outside of it. Raises Refused
     (`source_unreadable`) for anything but a well-formed archive with that digest, OSError when `dest` exists
@@ -45,7 +47,7 @@ def unpack(archive: Path, dest: Path, *, digest: str) -> None:
     try:
         try:
             with gzip.open(archive, "rb") as packed:
-                found = _Unpacking(folder).run(read_entries(_limited(packed)))
+                found = _Unpacking(folder).run(read_entries(_limited(packed), foreign=foreign))
         except (BrokenTar, EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise Refused.of([_unreadable(f"the archive is broken: it {error}", archive)]) from error
         except OSError as error:

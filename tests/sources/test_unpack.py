@@ -249,3 +249,41 @@ def test_damaged_bytes_are_refused_and_leave_nothing(
     with pytest.raises(Refused):
         unpack(path, folder / "out", digest="0" * 64)
     assert os.listdir(folder) == []
+
+
+def test_folders_and_dots_of_other_writers_are_no_content(tmp_path: Path) -> None:
+    def build(tar: tarfile.TarFile) -> None:
+        odd(tar, "./", tarfile.DIRTYPE)
+        odd(tar, "./tests", tarfile.DIRTYPE)
+        file(tar, "./tests/test.sh", b"true")
+        file(tar, "./task.toml", b"")
+
+    made = archive(tmp_path, build)
+    hashes = {"task.toml": sha256(b"").hexdigest(), "tests/test.sh": sha256(b"true").hexdigest()}
+    digest = digest_of(sorted(hashes.items()))
+    dest = tmp_path / "out" / "task"
+    dest.parent.mkdir()
+    assert "not a file or link" in refusal(made, dest, digest)
+    unpack(made, dest, digest=digest, foreign=True)
+    assert (dest / "tests" / "test.sh").read_bytes() == b"true"
+
+
+@pytest.mark.parametrize("name", ["././task.toml", "./../task.toml", ".//task.toml", "./"])
+def test_other_writers_reach_no_further(tmp_path: Path, name: str) -> None:
+    made = archive(tmp_path, lambda tar: file(tar, name))
+    dest = tmp_path / "out" / "task"
+    dest.parent.mkdir()
+    with pytest.raises(Refused, match="has an entry with the path"):
+        unpack(made, dest, digest="0" * 64, foreign=True)
+    assert list(dest.parent.iterdir()) == []
+
+
+def test_folders_without_number_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("argo_harbor.sources.tar.MAX_FOLDERS", 2)
+
+    def build(tar: tarfile.TarFile) -> None:
+        for number in range(3):
+            odd(tar, f"folder-{number}", tarfile.DIRTYPE)
+
+    with pytest.raises(Refused, match="not a file or link"):
+        unpack(archive(tmp_path, build), tmp_path / "task", digest="0" * 64, foreign=True)

@@ -59,7 +59,7 @@ class HubCache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=f".{task.digest[:12]}-", dir=path.parent) as folder:
-                unpack(archive, Path(folder, "new"), digest=task.digest)
+                unpack(archive, Path(folder, "new"), digest=task.digest, foreign=True)
                 if self.has_some(task):
                     os.rename(path, f"{folder}/old")
                 _put(f"{folder}/new", path)

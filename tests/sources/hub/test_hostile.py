@@ -85,6 +85,13 @@ def test_an_archive_that_is_not_the_tasks_is_refused(hub_site: HubSite, attack: 
     assert not Path("/tmp/evil").exists()
 
 
+def test_entries_for_folders_are_no_content(hub_site: HubSite) -> None:
+    task = hub_site.version.tasks[1]
+    objects = hub_site.hub.objects
+    objects[task.archive] = with_entry(objects[task.archive], (entry("./tests", tarfile.DIRTYPE), b""))
+    assert hub_site.source().load("1").tasks[0].digest == task.digest
+
+
 def test_every_task_with_the_wrong_content_is_named_with_both_digests(hub_site: HubSite) -> None:
     first, second, third = hub_site.version.tasks
     objects = hub_site.hub.objects
