@@ -161,27 +161,27 @@ def test_timeout_kills_the_group(sandbox: Execd, tmp_path: Path) -> None:
 
 def test_interrupt(sandbox: Execd) -> None:
     ended: list[Execution] = []
-    known = threading.Event()
+    listening = threading.Event()
     ids: list[str] = []
 
     def note(init: object) -> None:
         ids.append(init.id)  # type: ignore[attr-defined]
-        known.set()
 
     # Its socket belongs to the namespace of the thread that opens it, so the interrupting call is elsewhere.
     def interrupt() -> None:
-        assert known.wait(10)
+        assert listening.wait(10)
         sandbox.commands.interrupt(ids[0])
 
     # A thread starts in the namespace of the thread that makes it.
     helper = threading.Thread(target=interrupt)
     helper.start()
-    ended.append(
-        sandbox.commands.run("trap 'echo stopping; exit 5' TERM; sleep 30 & wait", handlers=_handlers(note))
-    )
+    # An interrupt that comes before the trap would just end the shell.
+    command = "trap 'echo stopping; exit 5' TERM; echo listening; sleep 30 & wait"
+    handlers = _handlers(note, lambda said: listening.set())
+    ended.append(sandbox.commands.run(command, handlers=handlers))
     helper.join(timeout=10)
     assert ended[0].exit_code == 5
-    assert lines(ended[0].logs.stdout) == ["stopping"]
+    assert lines(ended[0].logs.stdout) == ["listening", "stopping"]
 
 
 def test_interrupt_kills_what_does_not_listen(sandbox: Execd) -> None:
@@ -297,5 +297,5 @@ def test_it_still_answers(sandbox: Execd) -> None:
     assert ping().status == 200
 
 
-def _handlers(note: object) -> ExecutionHandlersSync:
-    return ExecutionHandlersSync(on_init=note)  # type: ignore[arg-type]
+def _handlers(note: object, said: object = None) -> ExecutionHandlersSync:
+    return ExecutionHandlersSync(on_init=note, on_stdout=said)  # type: ignore[arg-type]

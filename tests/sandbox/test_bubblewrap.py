@@ -156,7 +156,7 @@ def test_a_time_out_ends_the_group_but_nothing_else(sandboxes, monkeypatch):
 
     async def use(sandbox):
         await sandbox.exec("setsid sleep 1111 >/dev/null 2>&1 &")
-        polite = await sandbox.exec("trap 'echo bye; exit 3' TERM; sleep 2222 & wait", timeout_sec=0.3)
+        polite = await sandbox.exec("trap 'echo bye; exit 3' TERM; sleep 2222 & wait", timeout_sec=1)
         stubborn = await sandbox.exec("trap '' TERM; while :; do sleep 3333; done", timeout_sec=0.2)
         left = await sandbox.exec("pgrep -a sleep")
         return polite, stubborn, left.stdout
