@@ -14,6 +14,7 @@ from argo_harbor.errors import Refused, UsageError
 
 if TYPE_CHECKING:
     from argo_harbor.cli.request import Planned
+    from argo_harbor.store.base import Store
     from argo_harbor.workflow.assemble import AnyWorkflow
 
 Kind = Literal["workflow", "workflowtemplate", "cronworkflow"]
@@ -61,7 +62,6 @@ def compile_suite(
     """Compile a suite to an Argo workflow, offline."""
     from argo_harbor.cli import request
     from argo_harbor.cli.suite import print_tasks
-    from argo_harbor.engines.where import local_store
     from argo_harbor.settings.site import Site
 
     if schedule is not None and kind != "cronworkflow":
@@ -70,7 +70,7 @@ def compile_suite(
         )
     request.check_labels(asked, named)
     with collector_paused():
-        source = request.open_source(named, local_store(store) if named.taskset is not None else None)
+        source = request.open_source(named, None if named.taskset is None else _store(store))
         if list_tasks:
             print_tasks(source.list(tasks), as_json=as_json)
             return
@@ -80,6 +80,12 @@ def compile_suite(
         if publish:
             _publish(planned, objects)
         _write(planned, objects, folder, as_json=as_json)
+
+
+def _store(folder: Path | None) -> Store:
+    from argo_harbor.engines.where import local_store
+
+    return local_store(folder)
 
 
 def _compile(planned: Planned, *, kind: Kind, schedule: str | None) -> list[AnyWorkflow]:
