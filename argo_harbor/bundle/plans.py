@@ -8,9 +8,9 @@ import re
 from pydantic import ValidationError
 
 from argo_harbor.errors import PlatformError, UsageError
-from argo_harbor.model.base import sha256_hex
+from argo_harbor.model.base import Model, sha256_hex
 from argo_harbor.model.build_plan import BuildPlan
-from argo_harbor.model.plan import PLAN_SCHEMA, PlanHead, TaskPlan
+from argo_harbor.model.plan import PlanHead, TaskPlan
 from argo_harbor.model.record import TrialStarted
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
@@ -53,17 +53,7 @@ def unknown_run(run_id: str, store: Store) -> UsageError:
 
 def read_head(digest: str, store: Store) -> PlanHead:
     """Raises PlatformError `plan_unreadable` when it is absent, broken, newer or not what its digest says."""
-    key = layout.plan_head(digest)
-    try:
-        data = store.get(key)
-    except KeyNotFound as error:
-        raise _unreadable(f"{key} is not in {store.name}") from error
-    if sha256_hex(data) != digest:
-        raise _unreadable(f"{key} is not what its digest says")
-    try:
-        return PlanHead.from_json(data)
-    except ValidationError as error:
-        raise _unreadable(f"{key} is no {PLAN_SCHEMA} document") from error
+    return _read(PlanHead, layout.plan_head(digest), digest, store)
 
 
 def read_part(head: PlanHead, plan_digest: str, index: int, store: Store) -> TaskPlan:
@@ -71,22 +61,16 @@ def read_part(head: PlanHead, plan_digest: str, index: int, store: Store) -> Tas
     entry = next((entry for entry in head.running if entry.index == index), None)
     if entry is None:
         raise KeyError(index)
-    key = layout.plan_task(plan_digest, index)
-    try:
-        data = store.get(key)
-    except KeyNotFound as error:
-        raise _unreadable(f"{key} is not in {store.name}") from error
-    if sha256_hex(data) != entry.part:
-        raise _unreadable(f"{key} is not what the plan says")
-    try:
-        return TaskPlan.from_json(data)
-    except ValidationError as error:
-        raise _unreadable(f"{key} is no task-1 document") from error
+    return _read(TaskPlan, layout.plan_task(plan_digest, index), entry.part, store)
 
 
 def read_builds(digest: str, store: Store) -> BuildPlan:
     """A plan of builds only. Raises PlatformError `plan_unreadable` as `read_head` does."""
-    key = layout.build_plan(digest)
+    return _read(BuildPlan, layout.build_plan(digest), digest, store)
+
+
+def _read[M: Model](kind: type[M], key: str, digest: str, store: Store) -> M:
+    """The document under `key`, whose bytes have that SHA-256."""
     try:
         data = store.get(key)
     except KeyNotFound as error:
@@ -94,9 +78,10 @@ def read_builds(digest: str, store: Store) -> BuildPlan:
     if sha256_hex(data) != digest:
         raise _unreadable(f"{key} is not what its digest says")
     try:
-        return BuildPlan.from_json(data)
+        return kind.from_json(data)
     except ValidationError as error:
-        raise _unreadable(f"{key} is no builds-1 document") from error
+        schema = kind.model_fields["schema_version"].default
+        raise _unreadable(f"{key} is no {schema} document") from error
 
 
 def _unreadable(message: str) -> PlatformError:

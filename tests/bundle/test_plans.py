@@ -64,7 +64,7 @@ def test_parts_that_cannot_be_read(run: Run) -> None:
         read_part(run.head, run.plan, 7, run.store)
     key = layout.plan_task(run.plan, 0)
     run.store.put(key, b"{}")
-    unreadable(lambda: read_part(run.head, run.plan, 0, run.store), "not what the plan says")
+    unreadable(lambda: read_part(run.head, run.plan, 0, run.store), "not what its digest says")
     run.store.delete(key)
     unreadable(lambda: read_part(run.head, run.plan, 0, run.store), "is not in")
     entry = run.head.tasks[0].model_copy(update={"part": sha256_hex(b"{}")})
