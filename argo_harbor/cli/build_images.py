@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ from argo_harbor.cli import options, output
 from argo_harbor.cli.options import TasksetArgument
 from argo_harbor.cli.place import choose, command
 from argo_harbor.engines.place import Place
-from argo_harbor.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, PlatformError
+from argo_harbor.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 
 if TYPE_CHECKING:
     from argo_harbor.engines.base import Engine
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from argo_harbor.model.build_plan import BuildPlan
     from argo_harbor.model.documents import BuildImagesDocument, ImageInfo
 
-LOOK_SECONDS = 2.0
-_MAX_PAUSE = 30.0
 LAST_LINES = 10
 """Of the output of a build that failed; `--json` has what was kept of it."""
 
@@ -147,7 +144,6 @@ def document_of(line: ImageLine) -> ImageInfo:
 
 def print_images(images: Sequence[ImageInfo]) -> None:
     """One line an image: what it is, who needs it, where it is."""
-    from argo_harbor.cli.build_watch import some
     from argo_harbor.cli.show import brief
 
     output.table(
@@ -155,7 +151,7 @@ def print_images(images: Sequence[ImageInfo]) -> None:
         (
             [
                 image.key[:12],
-                some(image.tasks),
+                output.some(image.tasks),
                 image.state,
                 brief(image.detail or (f"{image.code}: {image.step}" if image.code else "")),
             ]
@@ -165,11 +161,9 @@ def print_images(images: Sequence[ImageInfo]) -> None:
 
 
 def _print_failure(image: ImageInfo) -> None:
-    from argo_harbor.cli.build_watch import some
-
     if image.state != "failed":
         return
-    output.line(f"\n{some(image.tasks)}: {image.code}: {image.step or 'the build as a whole'}")
+    output.line(f"\n{output.some(image.tasks)}: {image.code}: {image.step or 'the build as a whole'}")
     for text in image.message.strip().splitlines()[-LAST_LINES:]:
         output.line(f"  {text}")
 
@@ -183,36 +177,26 @@ def _say_started(building: Building, plan: BuildPlan) -> None:
 
 def _told(event: Event) -> None:
     """Builds on this machine, as they begin and end."""
-    from argo_harbor.cli.build_watch import some
     from argo_harbor.engines import events
 
     match event:
         case events.BuildStarted():
-            output.note(f"building for {some(event.tasks)}")
+            output.note(f"building for {output.some(event.tasks)}")
         case events.BuildFinished():
             verdict = "failed" if event.error else "ready"
-            output.note(f"{some(event.tasks)}: {verdict} in {output.duration(event.seconds)}")
+            output.note(f"{output.some(event.tasks)}: {verdict} in {output.duration(event.seconds)}")
 
 
 def _follow(building: Building) -> list[ImageLine]:
     """Look until every image is settled. A store or cluster that does not answer is told and waited for."""
-    from argo_harbor.cli.build_watch import Watcher
+    from argo_harbor.cli.build_watch import watcher
+    from argo_harbor.cli.looking import look_until
 
-    pause = LOOK_SECONDS
-    with Watcher.of(sys.stderr.isatty()) as watcher:
-        while True:
-            began = time.monotonic()
-            try:
-                lines = building.look()
-            except PlatformError as error:
-                if error.code == "platform_refused":
-                    raise
-                watcher.trouble(f"{error.code}: {error.message}; looking again")
-                pause = min(pause * 2, _MAX_PAUSE)
-            else:
-                watcher.show(lines)
-                if all(line.settled for line in lines):
-                    return lines
-                # Many images take long to look at: never more than a third of the time.
-                pause = max(LOOK_SECONDS, 2 * (time.monotonic() - began))
-            time.sleep(pause)
+    with watcher(sys.stderr.isatty()) as told:
+        return look_until(
+            building.look,
+            ended=lambda lines: all(line.settled for line in lines),
+            show=told.show,
+            trouble=lambda error: told.trouble(f"{error.code}: {error.message}; looking again"),
+            hopeless=lambda error: error.code == "platform_refused",
+        )

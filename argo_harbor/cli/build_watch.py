@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from argo_harbor.cli import output
+from argo_harbor.cli.looking import Lines, Picture
 from argo_harbor.cli.show import brief
 
 if TYPE_CHECKING:
@@ -20,60 +21,31 @@ SHOWN_IMAGES = 30
 ORDER = ("building", "pending", "failed", "missing", "ready")
 
 
-class Watcher:
-    """Plain lines."""
+def watcher(terminal: bool) -> BuildLines | BuildPicture:
+    return BuildPicture() if terminal else BuildLines()
 
-    def __init__(self) -> None:
-        self._said: dict[str, str] = {}
 
-    @staticmethod
-    def of(terminal: bool) -> Watcher:
-        return _Picture() if terminal else Watcher()
-
-    def __enter__(self) -> Watcher:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+class BuildLines(Lines):
+    """Of builds."""
 
     def trouble(self, text: str) -> None:
-        self._say("trouble", text)
+        self.say("trouble", text)
 
     def show(self, lines: Sequence[ImageLine]) -> None:
-        self._said.pop("trouble", None)
+        self.forget("trouble")
         for line in lines:
             after = f": {brief(line.detail)}" if line.detail else ""
-            self._say(line.planned.image.key, f"{some(line.planned.tasks)} {line.word}{after}")
-
-    def _say(self, key: str, text: str) -> None:
-        if self._said.get(key) != text:
-            self._said[key] = text
-            output.note(text)
+            self.say(line.planned.image.key, f"{output.some(line.planned.tasks)} {line.word}{after}")
 
 
-class _Picture(Watcher):
-    """The same as a table that is drawn anew."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        from rich.live import Live
-
-        self._live = Live(console=output.live_console(), auto_refresh=False, transient=True)
-
-    def __enter__(self) -> _Picture:
-        self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
+class BuildPicture(Picture):
+    """The same as a table."""
 
     def trouble(self, text: str) -> None:
-        from rich.text import Text
-
-        self._live.update(Text(output.printable(text)), refresh=True)
+        self.write(text)
 
     def show(self, lines: Sequence[ImageLine]) -> None:
-        self._live.update(drawn(lines), refresh=True)
+        self.draw(drawn(lines))
 
 
 def drawn(lines: Sequence[ImageLine]) -> RenderableType:
@@ -84,7 +56,7 @@ def drawn(lines: Sequence[ImageLine]) -> RenderableType:
 
     table = Table.grid(padding=(0, 2))
     for line in sorted(lines, key=lambda line: ORDER.index(line.word))[:SHOWN_IMAGES]:
-        name, detail = output.printable(some(line.planned.tasks)), output.printable(brief(line.detail))
+        name, detail = output.printable(output.some(line.planned.tasks)), output.printable(brief(line.detail))
         table.add_row(Text(name), Text(line.word), Text(detail))
     return Group(table, Text(counted(lines), style="dim"))
 
@@ -93,8 +65,3 @@ def counted(lines: Sequence[ImageLine]) -> str:
     """`3 ready, 1 failed`."""
     counts: Counter[str] = Counter(line.word for line in lines)
     return ", ".join(f"{counts[word]} {word}" for word in reversed(ORDER) if counts[word])
-
-
-def some(names: Sequence[str]) -> str:
-    """The first of some tasks, and how many there are besides."""
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

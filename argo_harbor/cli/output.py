@@ -106,6 +106,11 @@ def warnings(found: Iterable[Warned]) -> None:
         note(f"and {len(every) - MAX_SHOWN} more warnings; --json lists all")
 
 
+def some(names: Sequence[str]) -> str:
+    """The first of some tasks, and how many there are besides."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
 def live_console() -> Console:
     """A rich console on stderr for what moves; it breaks no line, so that commands in it can be copied."""
     from rich.console import Console

@@ -94,11 +94,11 @@ class Live:
                 self._accepted(event)
             case events.BuildStarted():
                 self._builds[event.image_key] = time.monotonic()
-                self._say(f"building the base of {_some(event.tasks)}")
+                self._say(f"building the base of {output.some(event.tasks)}")
             case events.BuildFinished():
                 self._builds.pop(event.image_key, None)
                 if event.error:
-                    self._say(f"base of {_some(event.tasks)} failed: {event.error}")
+                    self._say(f"base of {output.some(event.tasks)} failed: {event.error}")
             case events.TrialStarted():
                 self._running[event.index, event.attempt] = (self._label(event), "sandbox", time.monotonic())
             case events.TrialPhase():
@@ -186,7 +186,3 @@ def _verdict(record: TrialRecord | None, note: str) -> str:
 
 def _rewards(rewards: dict[str, float]) -> str:
     return ", ".join(f"{key} {output.amount(value)}" for key, value in sorted(rewards.items()))
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

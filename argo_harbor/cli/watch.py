@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from argo_harbor.cli import output
+from argo_harbor.cli.looking import Lines, Picture, look_until
 from argo_harbor.cli.show import brief, trial_text
 from argo_harbor.errors import EXIT_FAILED, EXIT_OK, PlatformError
 from argo_harbor.model.states import RunPhase
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from argo_harbor.engines.base import Engine
     from argo_harbor.model.documents import TaskLine
 
-LOOK_SECONDS = 2.0
-_MAX_PAUSE = 30.0
 SHOWN_TASKS = 30
 """Live rows at most; tasks that are on their way come first."""
 _ORDER = ("registered", "image_building", "image_ready", "failed", "cancelled", "expired", "succeeded")
@@ -32,83 +30,47 @@ def follow(engine: Engine, run_id: str, *, picture: bool) -> int:
     Faults of store or cluster are told and waited out: the run itself does not depend on who watches.
     """
     watcher = _Picture() if picture and sys.stderr.isatty() else _Lines(silent=not picture)
-    pause = LOOK_SECONDS
     with watcher:
-        while True:
-            began = time.monotonic()
-            try:
-                survey = engine.survey(run_id)
-            except PlatformError as error:
-                if not error.retryable or error.code == "plan_unreadable":
-                    raise
-                watcher.trouble(error)
-                pause = min(pause * 2, _MAX_PAUSE)
-            else:
-                watcher.show(survey)
-                if survey.ended is not None:
-                    return EXIT_OK if survey.run.phase is RunPhase.COMPLETED else EXIT_FAILED
-                # A large run takes long to look at: never more than a third of the time.
-                pause = max(LOOK_SECONDS, 2 * (time.monotonic() - began))
-            time.sleep(pause)
+        survey = look_until(
+            lambda: engine.survey(run_id),
+            ended=lambda survey: survey.ended is not None,
+            show=watcher.show,
+            trouble=watcher.trouble,
+            hopeless=lambda error: not error.retryable or error.code == "plan_unreadable",
+        )
+    return EXIT_OK if survey.run.phase is RunPhase.COMPLETED else EXIT_FAILED
 
 
-class _Lines:
-    """One line for each thing that changed."""
+class _Lines(Lines):
+    """Of a run; `silent` about all but trouble."""
 
     def __init__(self, *, silent: bool) -> None:
+        super().__init__()
         self._silent = silent
-        self._said: dict[str, str] = {}
-
-    def __enter__(self) -> _Lines:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def trouble(self, error: PlatformError) -> None:
-        self._say("trouble", f"{error.code}: {error.message}; looking again")
+        self.say("trouble", f"{error.code}: {error.message}; looking again")
 
     def show(self, survey: Survey) -> None:
-        self._said.pop("trouble", None)
+        self.forget("trouble")
         if self._silent:
             return
         for step in survey.observed.steps:
             detail = f": {brief(step.detail)}" if step.detail else ""
-            self._say(f"step {step.name}", f"{step.name} {step.state}{detail}")
+            self.say(f"step {step.name}", f"{step.name} {step.state}{detail}")
         for task in survey.tasks().tasks:
-            self._say(f"task {task.index}", f"{task.name}: {_words(task)}")
-        self._say("run", _total(survey))
-
-    def _say(self, key: str, text: str) -> None:
-        if self._said.get(key) != text:
-            self._said[key] = text
-            if not self._silent or key == "trouble":
-                output.note(text)
+            self.say(f"task {task.index}", f"{task.name}: {_words(task)}")
+        self.say("run", _total(survey))
 
 
-class _Picture(_Lines):
-    """The same as a table that is drawn anew."""
-
-    def __init__(self) -> None:
-        super().__init__(silent=True)
-        from rich.live import Live
-
-        self._live = Live(console=output.live_console(), auto_refresh=False, transient=True)
-
-    def __enter__(self) -> _Picture:
-        self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
+class _Picture(Picture):
+    """The same as a table."""
 
     def trouble(self, error: PlatformError) -> None:
-        from rich.text import Text
-
-        self._live.update(Text(output.printable(f"{error.message}; looking again")), refresh=True)
+        self.write(f"{error.message}; looking again")
 
     def show(self, survey: Survey) -> None:
-        self._live.update(_drawn(survey), refresh=True)
+        self.draw(_drawn(survey))
 
 
 def _drawn(survey: Survey) -> RenderableType:

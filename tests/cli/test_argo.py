@@ -102,7 +102,7 @@ def test_following_to_the_end(
 
     steps = [pending, trouble, merged]
     clock = SimpleNamespace(sleep=lambda _: steps.pop(0)(), monotonic=time.monotonic)
-    monkeypatch.setattr("argo_harbor.cli.watch.time", clock)
+    monkeypatch.setattr("argo_harbor.cli.looking.time", clock)
     monkeypatch.setattr("argo_harbor.cluster.client.time", SimpleNamespace(sleep=lambda _: None))
     done = argo_harbor("runs", "status", run_id, "--watch")
     assert done.status == 0

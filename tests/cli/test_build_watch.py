@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from argo_harbor.cli.build_watch import SHOWN_IMAGES, Watcher, counted, drawn
+from argo_harbor.cli.build_watch import SHOWN_IMAGES, counted, drawn, watcher
 from argo_harbor.engines.build_images import ImageLine, Word
 from argo_harbor.model.build_plan import PlannedImage
 from argo_harbor.model.plan import ImagePlan
@@ -46,16 +46,16 @@ def test_many_images_are_counted() -> None:
 
 
 def test_without_a_terminal_each_change_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with Watcher.of(terminal=False) as watcher:
+    with watcher(terminal=False) as told:
         for _ in range(2):
-            watcher.show([line("pending", "a", detail="starting")])
-        watcher.trouble("no answer")
-        watcher.show([line("ready", "a")])
+            told.show([line("pending", "a", detail="starting")])
+        told.trouble("no answer")
+        told.show([line("ready", "a")])
     assert capsys.readouterr().err.splitlines() == ["a pending: starting", "no answer", "a ready"]
 
 
 def test_in_a_terminal_nothing_of_the_table_stays(capsys: pytest.CaptureFixture[str]) -> None:
-    with Watcher.of(terminal=True) as watcher:
-        watcher.show([line("pending", "a")])
-        watcher.trouble("no answer")
+    with watcher(terminal=True) as told:
+        told.show([line("pending", "a")])
+        told.trouble("no answer")
     assert capsys.readouterr().out == ""

@@ -13,7 +13,7 @@ import pytest
 from argo_harbor.bundle.merge import merge
 from argo_harbor.bundle.observed import Observed, Step
 from argo_harbor.bundle.results import Survey, survey
-from argo_harbor.cli import watch
+from argo_harbor.cli import looking, watch
 from argo_harbor.errors import PlatformError
 from tests.support.records import Run, make_run
 
@@ -53,7 +53,7 @@ def test_a_live_table_of_what_is_on_its_way(tmp_path: Path, monkeypatch: pytest.
     engine = Engine(run, [building, trouble, None])
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(looking, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr("time.sleep", lambda _: None)
     monkeypatch.setenv("COLUMNS", "160")
     assert watch.follow(engine, run.run_id, picture=True) == 0  # type: ignore[arg-type]
