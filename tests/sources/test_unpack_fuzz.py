@@ -182,7 +182,7 @@ def meant(entries: list[Item]) -> dict[str, bytes] | None:
         if entry.kind == tarfile.REGTYPE:
             files[entry.name] = entry.data
         else:
-            links[entry.name] = os.path.normpath(os.path.join("/root", *parts[:-1], entry.target))
+            links[entry.name] = os.path.normpath(os.path.join("/task", *parts[:-1], entry.target))
     everything = {**files, **links}
     if any(
         "/".join(path.split("/")[:end]) in everything
@@ -192,9 +192,9 @@ def meant(entries: list[Item]) -> dict[str, bytes] | None:
         return None
     found = dict(files)
     for path, target in links.items():
-        if not target.startswith("/root/") or target.removeprefix("/root/") not in files:
+        if not target.startswith("/task/") or target.removeprefix("/task/") not in files:
             return None
-        found[path] = files[target.removeprefix("/root/")]
+        found[path] = files[target.removeprefix("/task/")]
     return found
 
 
