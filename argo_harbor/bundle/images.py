@@ -16,10 +16,9 @@ from argo_harbor.model.build import BuildRecord
 from argo_harbor.store import layout
 from argo_harbor.store.base import Entry, KeyNotFound, Store
 from argo_harbor.store.parallel import in_order
+from argo_harbor.store.wanted import list_wanted
 
 Word = Literal["ready", "failed", "missing"]
-_FEW = 8
-"""Images that are looked for one by one; of more the whole folder is listed."""
 
 
 class ImageState(NamedTuple):
@@ -50,7 +49,8 @@ def image_states(store: Store, keys: Collection[str], *, base: str | None = "") 
     """
     wanted = list(dict.fromkeys(keys))
     found: dict[str, list[Entry]] = {key: [] for key in wanted}
-    for entry in _entries(store, wanted):
+    folders = [f"{layout.images()}{key}/" for key in wanted]
+    for entry in list_wanted(store, folders, folder=layout.images()):
         key = entry.key.split("/")[1]
         if key in found:
             found[key].append(entry)
@@ -70,14 +70,6 @@ def judged(stored: ImageState, there: bool | None) -> ImageState:
 def ready_record(store: Store, key: str) -> BuildRecord | None:
     """Record of the last build that made that image, or found it."""
     return _read(store, layout.image_ready(key))
-
-
-def _entries(store: Store, keys: Collection[str]) -> Iterable[Entry]:
-    if len(keys) > _FEW:
-        yield from store.list(layout.images())
-        return
-    for key in keys:
-        yield from store.list(f"{layout.images()}{key}/")
 
 
 def _latest(store: Store, entries: Iterable[Entry], base: str | None) -> ImageState:

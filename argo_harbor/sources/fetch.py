@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from argo_harbor.errors import PlatformError
@@ -11,9 +11,7 @@ from argo_harbor.sources.archive import LEAST_BYTES
 from argo_harbor.sources.unpack import unpack
 from argo_harbor.store import layout
 from argo_harbor.store.base import KeyNotFound, Store
-
-_FEW = 8
-"""Objects that are looked for one by one; of more the whole folder is listed."""
+from argo_harbor.store.wanted import list_wanted
 
 
 def stored_sizes(digests: Iterable[str], store: Store) -> dict[str, int]:
@@ -23,13 +21,9 @@ def stored_sizes(digests: Iterable[str], store: Store) -> dict[str, int]:
     Raises PlatformError `store_unreadable`.
     """
     keys = {layout.task_archive(digest): digest for digest in digests}
-    # A folder is listed by one look at it; of a server the whole listing may be a thousand requests.
-    one_by_one = len(keys) <= _FEW and store.parallel > 1
-    prefixes: Collection[str] = keys if one_by_one else [layout.task_archives()]
     return {
         keys[entry.key]: entry.size
-        for prefix in prefixes
-        for entry in store.list(prefix)
+        for entry in list_wanted(store, keys, folder=layout.task_archives())
         if entry.key in keys and entry.size >= LEAST_BYTES
     }
 
