@@ -156,8 +156,8 @@ def test_a_copy_that_cannot_be_read_is_none(hub_site: HubSite, monkeypatch: pyte
 
 
 def test_another_program_may_be_quicker(hub_site: HubSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unpack_and_lose(archive: Path, dest: Path, *, digest: str) -> None:
-        unpack(archive, dest, digest=digest)
+    def unpack_and_lose(archive: Path, dest: Path, *, digest: str, foreign: bool) -> None:
+        unpack(archive, dest, digest=digest, foreign=foreign)
         (place,) = [task for task in hub_site.version.tasks if task.digest == digest]
         shutil.copytree(dest, hub_site.cache / place.name / digest)
 
