@@ -568,7 +568,10 @@ def test_a_kill_at_any_step_leaves_no_half_bundle(tmp_path: Path, operation: int
     merge(run.run_id, run.store, plan=run.plan)
     whole = content(run)
     killed = KilledStore(tmp_path, operation)
-    assert in_a_process(lambda: merge(run.run_id, killed, plan=run.plan)) == -signal.SIGKILL
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    status = in_a_process(lambda: merge(run.run_id, killed, plan=run.plan, scratch=scratch))
+    assert status == -signal.SIGKILL
     assert not (run.bundle / "run.json").exists()
     assert not verify(run.bundle).ok
     merge(run.run_id, run.store, plan=run.plan)

@@ -27,11 +27,17 @@ _CHANGES = frozenset({"open", "os.mkdir", "os.rename", "os.link", "os.chmod", "o
 def in_child(action: Callable[[], object], *, started: Callable[[int], object] = lambda pid: None) -> int:
     """Run `action` in a copy of this process. Returns its exit status, negative for the signal that ended it.
 
-    `started` is told the process's id.
+    `started` is told the process's id. Temporary files that a killed one leaves are removed.
     """
-    child = _fork(action)
-    started(child)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with tempfile.TemporaryDirectory() as scratch:
+
+        def with_scratch() -> None:
+            tempfile.tempdir = scratch
+            action()
+
+        child = _fork(with_scratch)
+        started(child)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def at_once(actions: list[Callable[[], object]]) -> list[int]:
