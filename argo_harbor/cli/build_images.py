@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from argo_harbor.engines.where import Chosen
     from argo_harbor.model.build import BuildInputs
     from argo_harbor.model.build_plan import BuildPlan
-    from argo_harbor.model.documents import BuildImagesDocument, ImageInfo
+    from argo_harbor.model.documents import BuildImagesDocument, ImageInfo, Item
 
 LAST_LINES = 10
 """Of the output of a build that failed; `--json` has what was kept of it."""
@@ -31,6 +31,7 @@ def build_images(
     ref: TasksetArgument,
     place: Place,
     tasks: options.Tasks = None,
+    skip_refused: options.SkipRefused = False,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until every image is ready or failed; exit 1 if one failed.")
     ] = False,
@@ -59,8 +60,9 @@ def build_images(
         profile=site.profile(),
         inputs=inputs,
         cap=max_concurrent or BUILDS_AT_ONCE,
+        skip_refused=skip_refused,
     )
-    again = build_line(place, taskset.ref, tasks=tasks, inputs=inputs, base=base)
+    again = build_line(place, taskset.ref, tasks=tasks, inputs=inputs, skip_refused=skip_refused, base=base)
     try:
         building = engine.build_images(plan, taskset, base=base, progress=_told)
         _say_started(building, plan)
@@ -72,53 +74,63 @@ def build_images(
     settled = all(line.settled for line in lines)
     failed = settled and any(line.word == "failed" for line in lines)
     if as_json:
-        output.document(_document(taskset.ref, engine, building, lines))
+        output.document(_document(plan, engine, building, lines))
     else:
-        _print(lines)
+        _print(lines, skipped_of(plan))
         if failed or not settled:
             output.line(f"{'Try the failed ones again' if failed else 'Look again'}: {again}")
         elif lines:
-            words = ("runs", "submit", "--taskset", *selected(taskset.ref, tasks, inputs))
+            words = ("runs", "submit", "--taskset", *selected(taskset.ref, tasks, inputs, skip_refused))
             output.line(f"Run it: {command(place, *words)}")
     return EXIT_FAILED if failed else EXIT_OK
 
 
 def _document(
-    ref: str, engine: Engine, building: Building, lines: Sequence[ImageLine]
+    plan: BuildPlan, engine: Engine, building: Building, lines: Sequence[ImageLine]
 ) -> BuildImagesDocument:
     from argo_harbor.model.documents import BuildImagesDocument
 
     return BuildImagesDocument(
-        taskset_ref=ref,
+        taskset_ref=plan.taskset,
         engine=engine.name,
         workflows=(*building.joined, *building.started),
         settled=all(line.settled for line in lines),
         images=tuple(map(document_of, lines)),
+        skipped=skipped_of(plan),
     )
 
 
-def _print(lines: Sequence[ImageLine]) -> None:
+def _print(lines: Sequence[ImageLine], skipped: Sequence[Item]) -> None:
     from argo_harbor.cli.build_watch import counted
 
-    if not lines:
-        output.line("no image of these tasks needs to be built")
-        return
     images = [document_of(line) for line in lines]
-    print_images(images)
+    print_images(images, skipped)
     for image in images:
         _print_failure(image)
-    output.line(f"\n{counted(lines)}")
+    if lines:
+        output.line(f"\n{counted(lines)}")
 
 
-def images_of(ref: str, tasks: Sequence[int], chosen: Chosen, inputs: BuildInputs) -> tuple[ImageInfo, ...]:
-    """Where the images of some tasks of a published taskset stand, by the tasks' indexes."""
+def images_of(
+    ref: str, tasks: Sequence[int], chosen: Chosen, inputs: BuildInputs
+) -> tuple[tuple[ImageInfo, ...], tuple[Item, ...]]:
+    """Where the images of some tasks of a published taskset stand, by the tasks' indexes, and which of the
+    tasks have none because they are refused."""
     from argo_harbor.planning.builds import plan_builds
     from argo_harbor.sources.stored import StoredSource
 
     taskset = StoredSource(ref, chosen.engine.store).load(tasks)
     site = chosen.site
-    plan = plan_builds(taskset, platform=site.platform, profile=site.profile(), inputs=inputs)
-    return tuple(map(document_of, chosen.engine.look_at_images(plan)))
+    plan = plan_builds(
+        taskset, platform=site.platform, profile=site.profile(), inputs=inputs, skip_refused=True
+    )
+    return tuple(map(document_of, chosen.engine.look_at_images(plan))), skipped_of(plan)
+
+
+def skipped_of(plan: BuildPlan) -> tuple[Item, ...]:
+    from argo_harbor.model.documents import Item
+
+    return tuple(Item(task=name, code=why.code, message=why.message) for name, why in plan.skipped.items())
 
 
 def document_of(line: ImageLine) -> ImageInfo:
@@ -142,8 +154,17 @@ def document_of(line: ImageLine) -> ImageInfo:
     )
 
 
-def print_images(images: Sequence[ImageInfo]) -> None:
-    """One line an image: what it is, who needs it, where it is."""
+def print_images(images: Sequence[ImageInfo], skipped: Sequence[Item]) -> None:
+    """One line an image: what it is, who needs it, where it is; and one for each task that was left out."""
+    if images:
+        _print_table(images)
+    else:
+        output.line("no image of these tasks needs to be built")
+    for item in skipped:
+        output.line(f"{item.task}: skipped: {item.code}: {item.message}")
+
+
+def _print_table(images: Sequence[ImageInfo]) -> None:
     from argo_harbor.cli.show import brief
 
     output.table(

@@ -46,17 +46,25 @@ def build_flags(inputs: BuildInputs) -> Iterator[tuple[str, str]]:
     yield from (("--build-secret", f"{name}={value}") for name, value in inputs.secrets.items())
 
 
-def build_line(place: Place, ref: str, *, tasks: str | None, inputs: BuildInputs, base: str = "auto") -> str:
+def build_line(
+    place: Place,
+    ref: str,
+    *,
+    tasks: str | None,
+    inputs: BuildInputs,
+    skip_refused: bool = False,
+    base: str = "auto",
+) -> str:
     """The command that builds the images of a published taskset with the same values, and waits."""
-    words = ["tasksets", "build-images", *selected(ref, tasks, inputs)]
+    words = ["tasksets", "build-images", *selected(ref, tasks, inputs, skip_refused)]
     words += ["--base", base] if base != "auto" else []
     return command(place, *words, "--wait")
 
 
-def selected(ref: str, tasks: str | None, inputs: BuildInputs) -> list[str]:
+def selected(ref: str, tasks: str | None, inputs: BuildInputs, skip_refused: bool = False) -> list[str]:
     """A published taskset on a command line, with what decides about its images."""
-    flags = [word for flag in build_flags(inputs) for word in flag]
-    return [ref, *(["--tasks", tasks] if tasks else []), *flags]
+    words = [ref, *(["--tasks", tasks] if tasks else []), *(["--skip-refused"] if skip_refused else [])]
+    return [*words, *(word for flag in build_flags(inputs) for word in flag)]
 
 
 def _argument(text: str, env: Mapping[str, str]) -> tuple[str, str]:

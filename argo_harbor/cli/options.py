@@ -64,7 +64,7 @@ SkipRefused = Annotated[
     bool,
     typer.Option(
         "--skip-refused",
-        help="Run the other tasks when some are refused; the refused ones count as missing.",
+        help="Go on with the other tasks when some are refused; in a run, these count as missing.",
         rich_help_panel=_SOURCE,
     ),
 ]

@@ -89,7 +89,14 @@ def submit(
         base=base,
         allow_unfenced_network=allow_unfenced_network,
         idempotency_key=idempotency_key,
-        build_first=build_line(place, found.ref, tasks=tasks, inputs=planned.spec.execution.build, base=base)
+        build_first=build_line(
+            place,
+            found.ref,
+            tasks=tasks,
+            inputs=planned.spec.execution.build,
+            skip_refused=asked.skip_refused,
+            base=base,
+        )
         if named.taskset is not None
         else "",
         request={"rerun": rerun},

@@ -172,11 +172,8 @@ def show(
         for index, member in enumerate(members)
     )
     stored = [task.index for task in tasks if task.in_store]
-    document = TasksetDocument(
-        **_line(found).as_data(),
-        tasks=tasks,
-        images=images_of(found.ref, stored, chosen, inputs) if images and stored else (),
-    )
+    built, skipped = images_of(found.ref, stored, chosen, inputs) if images and stored else ((), ())
+    document = TasksetDocument(**_line(found).as_data(), tasks=tasks, images=built, skipped=skipped)
     if as_json:
         output.document(document)
         return
@@ -202,11 +199,11 @@ def _print_taskset(shown: TasksetDocument, place: Place) -> None:
     output.line(
         f"\n{shown.in_store} of {shown.total} tasks in the store, published {output.when(shown.published_at)}"
     )
-    if shown.images:
+    if shown.images or shown.skipped:
         from argo_harbor.cli.build_images import print_images
 
         output.line()
-        print_images(shown.images)
+        print_images(shown.images, shown.skipped)
         output.line()
     if shown.source:
         output.line(f"Source: {shown.source}")

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from argo_harbor.model.base import Model
-from argo_harbor.model.plan import Hex64, ImagePlan
+from argo_harbor.model.plan import Hex64, ImagePlan, Skipped
 from argo_harbor.model.platform import Platform
 
 
@@ -43,6 +43,8 @@ class BuildPlan(Model):
     build_seconds: int = Field(ge=1)
     """Upper bound of one build."""
     images: tuple[PlannedImage, ...]
+    skipped: dict[str, Skipped] = Field(default_factory=dict)
+    """Tasks that have no image, by name, where the others were asked for all the same."""
 
     @property
     def by_key(self) -> dict[str, PlannedImage]:

@@ -327,6 +327,8 @@ class TasksetDocument(TasksetLine):
     """Of the whole suite, by index."""
     images: tuple[ImageInfo, ...] = ()
     """What has to be built for the tasks in the store; only with `--images`."""
+    skipped: tuple[Item, ...] = ()
+    """Tasks in the store that have no image, and why; only with `--images`."""
 
 
 class BuildImagesDocument(Model):
@@ -339,6 +341,8 @@ class BuildImagesDocument(Model):
     settled: bool
     """Every image is ready or failed."""
     images: tuple[ImageInfo, ...]
+    skipped: tuple[Item, ...] = ()
+    """Tasks that `--skip-refused` left out, and why."""
 
 
 class DryRunLine(Model):

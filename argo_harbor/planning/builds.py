@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from argo_harbor.errors import Finding, Refused, UsageError
 from argo_harbor.model.build import BuildInputs
 from argo_harbor.model.build_plan import BuildPlan, PlannedImage
-from argo_harbor.model.plan import ImagePlan
+from argo_harbor.model.plan import ImagePlan, Skipped
 from argo_harbor.model.platform import Platform
 from argo_harbor.model.profile import Profile
 from argo_harbor.model.taskset import Task, Taskset
@@ -31,13 +31,16 @@ def plan_builds(
     profile: Profile,
     inputs: BuildInputs | None = None,
     cap: int = BUILDS_AT_ONCE,
+    skip_refused: bool = False,
 ) -> BuildPlan:
     """Every image of the selected tasks that has to be built, each once, in the order of the tasks.
 
-    `profile` only says which ranges builds may not reach. A task with prebuilt images brings none.
+    `profile` only says which ranges builds may not reach. A task with prebuilt images brings none. With
+    `skip_refused` a task that is refused stands in the plan with its reason, and the others are built.
 
     Raises:
-        Refused: with every finding of the settings, or else of every task that has no image.
+        Refused: with every finding of the settings, or else of every refused task, unless these are skipped
+            and others are left.
         UsageError: `no_tasks_selected`.
     """
     if not taskset.tasks:
@@ -47,17 +50,20 @@ def plan_builds(
     if request.findings:
         raise Refused.of(request.findings, what="request")
     planner = ImagePlanner(platform.registry, platform.base_image_mirror, given)
-    findings: list[Finding] = []
+    refused: dict[str, list[Finding]] = {}
     users: dict[str, list[tuple[Task, str, ImagePlan]]] = {}
     tasks = sorted(taskset.tasks, key=lambda task: task.index)
     for task in tasks:
         report = Report(task)
-        for side, image in _sides(task, planner, report):
+        sides = list(_sides(task, planner, report))
+        if report.findings:
+            refused[task.name] = report.findings
+            continue
+        for side, image in sides:
             if image.key:
                 users.setdefault(image.key, []).append((task, side, image))
-        findings += report.findings
-    if findings:
-        raise Refused.of(findings)
+    if refused and not (skip_refused and len(refused) < len(tasks)):
+        raise Refused.of(finding for findings in refused.values() for finding in findings)
     return BuildPlan(
         taskset=taskset.ref,
         platform=platform.model_copy(update={"built_in": False}),
@@ -65,6 +71,7 @@ def plan_builds(
         cap=cap,
         build_seconds=max(BUILD_SECONDS, math.ceil(max(map(build_seconds, tasks)))),
         images=tuple(_planned(found) for found in users.values()),
+        skipped={name: Skipped.of(findings) for name, findings in refused.items()},
     )
 
 

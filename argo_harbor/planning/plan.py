@@ -201,8 +201,7 @@ def _entries(
     entries = []
     for task, dag_name in zip(tasks, dag_names([task.name for task in tasks]), strict=True):
         if task.index in refused:
-            first = refused[task.index][0]
-            skipped = Skipped(code=first.code, message=first.message)
+            skipped = Skipped.of(refused[task.index])
             entries.append(TaskEntry(index=task.index, name=task.name, skipped=skipped))
         else:
             part = digests[task.index]

@@ -314,3 +314,34 @@ class TestOnThisMachine:
         assert done.status == 3
         codes = {item["code"] for item in done.error["items"]}
         assert codes == {"preview_unsupported", "local_env_unsupported"}
+
+
+def test_refused_tasks_can_be_left_out(cluster: ArgoBench, argo_harbor: Command, tmp_path: Path) -> None:
+    ref = created(argo_harbor, write_suite(tmp_path, one=ARGUED, two=SECRET))
+    refused = argo_harbor("tasksets", "build-images", ref, "--json")
+    assert (refused.status, [item["task"] for item in refused.error["items"]]) == (3, ["two"])
+    assert not cluster.api.named("workflows")
+    done = argo_harbor("tasksets", "build-images", ref, "--skip-refused")
+    assert done.status == 0, done.stderr
+    assert [image.tasks for image in plan_of(cluster).images] == [("one",)]
+    assert "\ntwo: skipped: env_not_granted: " in done.stdout
+    again = f"argo-harbor tasksets build-images '{ref}' --skip-refused --wait"
+    assert done.stdout.splitlines()[-1] == f"Look again: {again}"
+    document = argo_harbor("tasksets", "build-images", ref, "--skip-refused", "--json").json(
+        "build-images-document-1"
+    )
+    assert [(item["task"], item["code"]) for item in document["skipped"]] == [("two", "env_not_granted")]
+    submit = argo_harbor("runs", "submit", "--taskset", ref, "--agent", "oracle", "--skip-refused", "--json")
+    assert (submit.error["code"], submit.error["hint"]) == ("image_not_built", again)
+
+
+def test_the_images_of_a_taskset_are_shown_beside_tasks_that_have_none(
+    cluster: ArgoBench, argo_harbor: Command, tmp_path: Path
+) -> None:
+    ref = created(argo_harbor, write_suite(tmp_path, one=ARGUED, two=SECRET))
+    shown = argo_harbor("tasksets", "show", ref, "--images")
+    assert (shown.status, "one    missing" in shown.stdout) == (0, True), shown.stderr
+    assert "\ntwo: skipped: env_not_granted: " in shown.stdout
+    document = argo_harbor("tasksets", "show", ref, "--images", "--json").json("taskset-document-1")
+    assert [(item["task"], item["code"]) for item in document["skipped"]] == [("two", "env_not_granted")]
+    assert len(document["images"]) == 1

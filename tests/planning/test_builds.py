@@ -61,12 +61,30 @@ def test_every_task_without_an_image_is_told_at_once() -> None:
     broken = ImageSource(kind="prebuilt", reference="two words")
     needy = ImageSource(kind="dockerfile", context="environment", secrets=("k",), required_secrets=("k",))
     tasks = [make_task("acme/a", agent_image=broken), make_task("acme/b", index=1, agent_image=needy)]
-    with pytest.raises(Refused) as refused:
-        builds_of(*tasks)
-    assert [(item.task, item.code) for item in refused.value.items] == [
-        ("acme/a", "invalid_task_config"),
-        ("acme/b", "env_not_granted"),
-    ]
+    for skip in (False, True):  # there is nothing to skip to
+        with pytest.raises(Refused) as refused:
+            plan_builds(make_taskset(*tasks), platform=SITE, profile=OPEN, skip_refused=skip)
+        assert [(item.task, item.code) for item in refused.value.items] == [
+            ("acme/a", "invalid_task_config"),
+            ("acme/b", "env_not_granted"),
+        ]
+
+
+def test_a_refused_task_can_be_left_out_and_shares_no_image_with_the_others() -> None:
+    judge = ImageSource(
+        kind="dockerfile",
+        context="tests",
+        environment_digest="b" * 64,
+        secrets=("k",),
+        required_secrets=("k",),
+    )
+    broken = make_task("acme/a", {"verifier": {"environment": {"cpus": 2}}}, environment="same")
+    broken = Task(**{name: getattr(broken, name) for name in broken.__slots__} | {"verifier_image": judge})
+    suite = make_taskset(broken, make_task("acme/b", index=1, environment="same"))
+    found = plan_builds(suite, platform=SITE, profile=OPEN, skip_refused=True)
+    assert [(name, why.code) for name, why in found.skipped.items()] == [("acme/a", "env_not_granted")]
+    assert [(each.task, each.tasks) for each in found.images] == [("acme/b", ("acme/b",))]
+    assert BuildPlan.from_json(found.canonical()) == found
 
 
 def test_broken_values_and_empty_selections_are_refused() -> None:
