@@ -137,7 +137,8 @@ class Origin:
     """The remote source that a taskset was read from, pinned."""
 
     pinned: str
-    """What to give to `--harbor-git` or `--harbor-hub` to get the same again."""
+    """What to give to `--harbor-git` or `--harbor-hub` to get the same again, with a local repository's name
+    in place of its path."""
     name: str
     """Name of the dataset, as people know it."""
     version: str

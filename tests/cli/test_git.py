@@ -39,7 +39,7 @@ def test_compiling_records_the_commit(argo_harbor: Command, repository: Reposito
     assert done.status == 0, done.stderr
     plan = json.loads((tmp_path / "suite-a-compiled/plan.json").read_text())
     pinned = f"{repository.path}@{commit}"
-    assert plan["taskset"]["source"] == pinned
+    assert plan["taskset"]["source"] == f"{repository.path.name}@{commit}"
     assert f"Git source {pinned}" in done.stderr
     assert "verifier code that will run" in done.stderr
     repository.commit({"tasks/task-0001/instruction.md": "Something else.\n"})
@@ -47,6 +47,21 @@ def test_compiling_records_the_commit(argo_harbor: Command, repository: Reposito
     assert again.stdout.splitlines()[-1] == done.stdout.splitlines()[-1]
     newer = argo_harbor(*arguments, "--harbor-git", f"{repository.path}@main", "-o", "newer")
     assert newer.stdout.splitlines()[-1] != done.stdout.splitlines()[-1]
+
+
+def test_a_clone_in_another_place_compiles_to_the_same_bytes(
+    argo_harbor: Command, repository: Repository, tmp_path: Path
+) -> None:
+    clone = tmp_path / "elsewhere" / repository.path.name
+    repository.git("clone", "--quiet", ".", str(clone))
+    files = []
+    for number, path in enumerate((repository.path, clone)):
+        output = tmp_path / f"out{number}"
+        done = argo_harbor("compile", "--agent", "oracle", "--harbor-git", f"{path}@main", "-o", output)
+        assert done.status == 0, done.stderr
+        assert str(tmp_path) not in (output / "plan.json").read_text()
+        files.append({file.relative_to(output): file.read_bytes() for file in output.rglob("*.*")})
+    assert files[0] == files[1]
 
 
 def test_errors_say_the_cure(argo_harbor: Command, repository: Repository) -> None:

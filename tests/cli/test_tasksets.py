@@ -204,12 +204,13 @@ def test_a_git_source_has_a_label_and_is_kept(argo_harbor: Command, repository: 
     document = argo_harbor("tasksets", "create", "--harbor-git", pinned, "--tasks", "0,2", "--json").json(
         "taskset-create-document-1"
     )
-    assert (document["source"], document["intake_dataset"], document["taskset_ref"]) == (pinned, dataset, ref)
+    kept = f"Suite_A@{commit}"
+    assert (document["source"], document["intake_dataset"], document["taskset_ref"]) == (kept, dataset, ref)
     assert document["state"] == "unchanged"
     shown = argo_harbor("tasksets", "show", ref)
-    assert f"Source: {pinned}" in shown.stdout
+    assert f"Source: {kept}\n" in shown.stdout
     assert f"--intake-dataset {dataset}" in shown.stdout
-    assert pinned in argo_harbor("tasksets", "list").stdout
+    assert kept in argo_harbor("tasksets", "list").stdout
 
 
 @pytest.mark.filterwarnings("ignore:The '.*' parameter is deprecated:DeprecationWarning")

@@ -255,8 +255,10 @@ def test_the_program_killed_at_random_points_leaves_nothing_wrong(where: _Place,
     command = ("tasksets", "create", "--harbor-dir", suite, *where.flags)
     dice = random.Random(5)
     killed = 0
+    # What a killed one leaves among the temporary files goes with the test.
+    environment = {**where.environment, "TMPDIR": str(tmp_path)}
     for lines in (1, 20, 40, 59, 5, 61):
-        process = program.start(*command, env=where.environment)
+        process = program.start(*command, env=environment)
         # Some lines of its output, then a moment: a point in the middle of the uploads.
         assert process.stdout is not None
         for _ in range(lines):

@@ -77,12 +77,11 @@ class Program:
         return Done(done.returncode, done.stdout, done.stderr)
 
     def start(self, *arguments: object, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-        """The same in the background, in a process group of its own, and with its temporary files where the
-        test's are: it may be killed."""
+        """The same in the background, in a process group of its own."""
         return subprocess.Popen(
             self.command(*arguments),
             cwd=self.folder,
-            env=self.environment({"TMPDIR": str(self.folder), **(env or {})}),
+            env=self.environment(env),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,

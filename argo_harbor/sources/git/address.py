@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -40,8 +40,7 @@ class GitAddress:
     url: str
     """What git is given: a URL, `host:path`, or an absolute path."""
     shown: str
-    """What people are shown and plans record: as it was given, without a user name of http, which may be a
-    token."""
+    """What people are shown: as it was given, without a user name of http, which may be a token."""
     dataset: str
     """The last two parts of a remote repository's path, `org/repo`; the name of a local one."""
     repository: str
@@ -56,6 +55,12 @@ class GitAddress:
     def pinned(self, commit: str, folder: str) -> str:
         """What to give to the same flag to get the folder of that commit."""
         return f"{self.shown}@{commit}" if folder == DEFAULT_FOLDER else self.tree(commit, folder)
+
+    def recorded(self, commit: str, folder: str) -> str:
+        """The same for plans and the store: where a local repository lies means nothing on other machines, so
+        that its name alone is kept."""
+        kept = replace(self, shown=self.repository) if self.local else self
+        return kept.pinned(commit, folder)
 
     def tree(self, ref: str, folder: str) -> str:
         return f"{self.shown}/tree/{ref}/{folder}"

@@ -84,8 +84,7 @@ class _Reading:
         wanted = self._resolve()
         check_folder(wanted.folder)
         commit = self._snapshot.fetch(wanted)
-        pinned = self._address.pinned(commit, wanted.folder)
-        self._git.say(f"Git source {pinned}")
+        self._git.say(f"Git source {self._address.pinned(commit, wanted.folder)}")
         choice = self._choose(wanted, commit)
         last = wanted.folder.rpartition("/")[2]
         # The name of the folder is the name of a single task that has none of its own.
@@ -98,7 +97,9 @@ class _Reading:
             taskset,
             name=taskset_name(f"/{last if named_by_folder else self._address.repository}"),
             warnings=(*choice.warnings, *taskset.warnings),
-            origin=Origin(pinned, f"{self._address.dataset}{within}", commit),
+            origin=Origin(
+                self._address.recorded(commit, wanted.folder), f"{self._address.dataset}{within}", commit
+            ),
         )
 
     def _resolve(self) -> Wanted:

@@ -29,18 +29,21 @@ def test_every_way_to_a_repository_gives_the_folder_as_it_is(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path / "served")
     path = repository.path
+    here = (str(path), "./acme/Suite_A/.git", "~/served/acme/bare.git", "acme/bare", f"file://{path}/")
     with git_daemon(tmp_path / "served") as daemon:
-        for address in (
-            str(path), "./acme/Suite_A/.git", "~/served/acme/bare.git", "acme/bare", f"file://{path}/",
+        there = (
             git_server.url("acme/Suite_A/"), f"{daemon}/acme/Suite_A",
             f"git@example.invalid:{path}", f"ssh://git@example.invalid:22{path}",
-        ):  # fmt: skip
+        )  # fmt: skip
+        for address in (*here, *there):
             found = load(f"{address}@main")
             assert same(found, path / "tasks"), address
-            assert found.name == ("bare" if "bare" in address else "suite-a")
             assert found.origin is not None
             assert found.origin.version == commit
-            assert found.origin.pinned == f"{address.rstrip('/')}@{commit}"
+            name = "bare" if "bare" in address else "Suite_A"
+            kept = name if address in here else address.rstrip("/")
+            assert found.name == name.lower().replace("_", "-")
+            assert found.origin.pinned == f"{kept}@{commit}"
             last = found
         assert last.origin is not None
         assert load(last.origin.pinned) == last
@@ -85,7 +88,9 @@ def test_the_longest_ref_before_a_folder_is_taken(repository: Repository, git_se
     assert load(f"{repository.path}/tree/feature/x") == load(f"{repository.path}@feature/x")
 
 
-def test_one_task_and_the_whole_repository_are_folders_too(git_settings: Path, tmp_path: Path) -> None:
+def test_one_task_and_the_whole_repository_are_folders_too(
+    git_settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repository = Repository.make(tmp_path / "My.Repo")
     make_suite(repository.path, tasks=2, org="")
     repository.commit()
@@ -94,6 +99,7 @@ def test_one_task_and_the_whole_repository_are_folders_too(git_settings: Path, t
     assert same(whole, repository.path)
     assert whole.origin is not None
     assert whole.origin.name == "My.Repo/."
+    monkeypatch.chdir(tmp_path)
     assert load(whole.origin.pinned) == whole
     task = load(f"{repository.path}/tree/main/task-0001")
     assert (task.name, [found.name for found in task]) == ("task-0001", ["task-0001"])
@@ -165,7 +171,7 @@ def test_it_says_what_it_reads_and_what_will_run(repository: Repository) -> None
     said: list[str] = []
     found = load(f"{repository.path}@main", said)
     assert found.origin is not None
-    assert said[0] == f"Git source {found.origin.pinned}"
+    assert said[0] == f"Git source {repository.path}@{found.origin.version}"
     assert "code that will run" in said[-1]
 
 
