@@ -197,10 +197,17 @@ def _granted(
                 "env_not_granted",
                 f"reads {name}, which the run does not grant",
                 key=key,
-                hint=f"add {name} to spec.{_map_of(destination)}.env of the request file, "
-                f"for example {name}: lit:VALUE",
+                hint=how_to_grant(name, _map_of(destination)),
             )
     return tuple(sorted(found))
+
+
+def how_to_grant(name: str, of: str) -> str:
+    """What to write into a request file for a variable that a task reads. `of` is `target` or `verifier`."""
+    return (
+        f"add to spec.{of}.env of the request file {name}: host:{name} (your shell's variable at submit) "
+        "or lit:VALUE (a text)"
+    )
 
 
 def _map_of(destination: str) -> str:

@@ -13,7 +13,7 @@ from argo_harbor.model.platform import Platform
 from argo_harbor.model.services import Compose, Service, ServiceMount, ServiceValue
 from argo_harbor.model.task import MAIN_SERVICE
 from argo_harbor.model.taskset import Task
-from argo_harbor.planning.environment import Granted
+from argo_harbor.planning.environment import Granted, how_to_grant
 from argo_harbor.planning.images import ImagePlanner
 from argo_harbor.planning.report import Report
 from argo_harbor.planning.resources import Sizes
@@ -138,8 +138,7 @@ class ServicePlanner:
                     f"reads {value.variable}, which the run does not grant",
                     key=key,
                     file=file,
-                    hint=f"add {value.variable} to spec.target.env of the request file, "
-                    f"for example {value.variable}: lit:VALUE",
+                    hint=how_to_grant(value.variable, "target"),
                 )
         return tuple(found)
 
