@@ -44,9 +44,11 @@ def workflow(visit: Visit, platform: Platform) -> list[Result]:
         status = visit.cluster.get(visit.path("workflows", name)).get("status") or {}
         unseen = not status.get("phase") and time.monotonic() - began > _UNSEEN_SECONDS
         nodes = _nodes(status)
-        made = {pod.name: pod for pod in visit.pods().values() if pod.workflow == name}
+        made = _pods_of(name, visit.pods())
         if _decided(nodes, made) or status.get("phase") in _ENDED or unseen or not visit.wait():
             break
+    # What was seen of the pods may be older than the end of the workflow.
+    made = _pods_of(name, visit.pods(anew=True))
     if not status.get("phase"):
         cure = "see that the workflow-controller runs, and manages this namespace"
         return [
@@ -58,6 +60,10 @@ def workflow(visit: Visit, platform: Platform) -> list[Result]:
         for step, line in _STEPS.items()
     ]
     return [_controller(made), *steps]
+
+
+def _pods_of(workflow: str, pods: Mapping[str, Pod]) -> dict[str, Pod]:
+    return {name: pod for name, pod in pods.items() if pod.workflow == workflow}
 
 
 def _decided(nodes: Mapping[str, Mapping[str, Any]], made: Mapping[str, Pod]) -> bool:

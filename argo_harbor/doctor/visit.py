@@ -78,10 +78,10 @@ class Visit:
         """A pod of the visit as it was at most half a second ago. Raises: ClusterError."""
         return self.pods().get(name)
 
-    def pods(self) -> Mapping[str, Pod]:
-        """All pods of the visit by name. Raises: ClusterError."""
+    def pods(self, *, anew: bool = False) -> Mapping[str, Pod]:
+        """All pods of the visit by name, as they were a moment ago, or `anew`. Raises: ClusterError."""
         with self._lock:
-            if time.monotonic() - self._looked > _LOOK_SECONDS:
+            if anew or time.monotonic() - self._looked > _LOOK_SECONDS:
                 found = [
                     Pod(item) for item in self.cluster.list(self.path("pods"), labels=f"{LABEL}={self.id}")
                 ]

@@ -51,6 +51,13 @@ def test_a_controller_whose_pods_nobody_saw(bench: Bench) -> None:
     assert "was not seen" in lines(bench)[CONTROLLER].message
 
 
+def test_steps_that_end_faster_than_pods_are_looked_at(bench: Bench) -> None:
+    visit = Visit(bench.connect(), seconds=5)
+    assert not visit.pods()
+    found = {each.name: each for each in workflow(visit, bench.platform)}
+    assert bench.executor in found[CONTROLLER].message
+
+
 @pytest.mark.parametrize(
     ("entry", "line", "said", "hint"),
     [
