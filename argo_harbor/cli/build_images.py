@@ -46,6 +46,7 @@ def build_images(
 ) -> int:
     """Build the images of a published taskset: what is not ready, and what failed before."""
     from argo_harbor.cli.build_inputs import build_inputs, build_line, selected
+    from argo_harbor.cli.refused import Refusals, without_refused
     from argo_harbor.planning.builds import BUILDS_AT_ONCE, plan_builds
     from argo_harbor.sources.stored import StoredSource
 
@@ -54,17 +55,25 @@ def build_images(
     engine, site = chosen.engine, chosen.site
     taskset = StoredSource(ref, engine.store).load(tasks)
     output.warnings(taskset.warnings)
-    plan = plan_builds(
-        taskset,
-        platform=site.platform,
-        profile=site.profile(),
-        inputs=inputs,
-        cap=max_concurrent or BUILDS_AT_ONCE,
-        skip_refused=skip_refused,
-    )
+
+    def planned(refused: Refusals) -> BuildPlan:
+        return plan_builds(
+            taskset,
+            platform=site.platform,
+            profile=site.profile(),
+            inputs=inputs,
+            cap=max_concurrent or BUILDS_AT_ONCE,
+            skip_refused=skip_refused,
+            refused=refused,
+        )
+
     again = build_line(place, taskset.ref, tasks=tasks, inputs=inputs, skip_refused=skip_refused, base=base)
     try:
-        building = engine.build_images(plan, taskset, base=base, progress=_told)
+        plan, building = without_refused(
+            planned,
+            lambda plan: engine.build_images(plan, taskset, base=base, progress=_told),
+            skip=skip_refused,
+        )
         _say_started(building, plan)
         lines = _follow(building) if wait else building.look()
     except KeyboardInterrupt:

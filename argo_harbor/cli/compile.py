@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -75,8 +76,9 @@ def compile_suite(
             print_tasks(source.list(tasks), as_json=as_json)
             return
         found = source.load(tasks)
-        planned = request.make_plan(asked, found, Site.of_files(platform))
-        objects = _compile(planned, kind=kind, schedule=schedule)
+        planned, objects = request.accepted(
+            asked, found, Site.of_files(platform), partial(_compile, kind=kind, schedule=schedule)
+        )
         if publish:
             _publish(planned, objects)
         _write(planned, objects, folder, as_json=as_json)
@@ -107,7 +109,7 @@ def _publish(planned: Planned, objects: list[AnyWorkflow]) -> None:
     platform = planned.site.platform
     store = open_store(platform, credentials=None, namespace=platform.namespace)
     done = publish(planned.plan, planned.taskset, store, workflows=objects)
-    output.note(f"Published {done.taskset.added} of {len(planned.plan.parts)} tasks to {store.name}")
+    output.note(f"Published {done.taskset.added} of {len(planned.plan.head.tasks)} tasks to {store.name}")
 
 
 def _write(planned: Planned, objects: list[AnyWorkflow], folder: str | None, *, as_json: bool) -> None:
@@ -123,7 +125,7 @@ def _write(planned: Planned, objects: list[AnyWorkflow], folder: str | None, *, 
                 f"the workflow is too large for one object and has {len(objects) - 1} parts",
                 "name a folder with -o DIR, or select fewer tasks",
             )
-        output.warnings(planned.taskset.warnings)
+        output.warnings(planned.warnings)
         print(to_yaml(objects[0]), end="", flush=True)
         return
     target = Path(folder) if folder else Path(f"{planned.taskset.name}-compiled")
@@ -131,9 +133,9 @@ def _write(planned: Planned, objects: list[AnyWorkflow], folder: str | None, *, 
     if as_json:
         from argo_harbor.model.documents import CompileDocument
 
-        output.document(CompileDocument.of(planned.plan, files=files, warnings=planned.taskset.warnings))
+        output.document(CompileDocument.of(planned.plan, files=files, warnings=planned.warnings))
         return
-    output.warnings(planned.taskset.warnings)
+    output.warnings(planned.warnings)
     _print(planned, target, parts=len(objects) - 1)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from argo_harbor.cli import output
 from argo_harbor.cli.options import NewSource, Request, Source
+from argo_harbor.cli.refused import Refusals, without_refused
 from argo_harbor.errors import UsageError
 
 if TYPE_CHECKING:
     from argo_harbor.model.plan import RunPlan
     from argo_harbor.model.spec import RunSpec
-    from argo_harbor.model.taskset import Taskset
+    from argo_harbor.model.taskset import Taskset, Warned
     from argo_harbor.settings.site import Site
     from argo_harbor.sources.source import TaskSource
     from argo_harbor.store.base import Store
@@ -26,6 +28,18 @@ class Planned:
     taskset: Taskset
     spec: RunSpec
     site: Site
+
+    @property
+    def warnings(self) -> tuple[Warned, ...]:
+        """Those of the tasks, and which of them were left out."""
+        from argo_harbor.model.taskset import Warned
+
+        left_out = (
+            Warned(entry.skipped.code, f"left out: {entry.skipped.message}", task=entry.name)
+            for entry in self.plan.head.tasks
+            if entry.skipped is not None
+        )
+        return (*self.taskset.warnings, *left_out)
 
 
 _FLAGS = {
@@ -80,13 +94,29 @@ def check_labels(request: Request, source: Source) -> None:
         )
 
 
-def make_plan(request: Request, taskset: Taskset, site: Site) -> Planned:
-    """Plan a run of the taskset as the flags say, under a site's settings. Raises UsageError, Refused."""
+def accepted[Answer](
+    request: Request, taskset: Taskset, site: Site, use: Callable[[Planned], Answer]
+) -> tuple[Planned, Answer]:
+    """Plan a run of the taskset as the flags say, under a site's settings, and put the plan to use, without
+    the tasks that this refuses where the flags say so. Raises UsageError, Refused."""
+    return without_refused(
+        lambda refused: _plan(request, taskset, site, refused), use, skip=request.skip_refused
+    )
+
+
+def _plan(request: Request, taskset: Taskset, site: Site, refused: Refusals) -> Planned:
     from argo_harbor.planning.plan import plan
 
     spec = _with_builds(_published(read_request(request), request), request)
     profile = site.profile(spec.execution.sandbox.profile)
-    made = plan(taskset, spec, platform=site.platform, profile=profile, skip_refused=request.skip_refused)
+    made = plan(
+        taskset,
+        spec,
+        platform=site.platform,
+        profile=profile,
+        skip_refused=request.skip_refused,
+        refused=refused,
+    )
     return Planned(made, taskset, spec, site)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from argo_harbor.cli.request import Planned
     from argo_harbor.engines.base import SubmitOptions
     from argo_harbor.engines.where import Chosen
-    from argo_harbor.model.taskset import Warned
+    from argo_harbor.model.taskset import Taskset, Warned
 
 Base = Literal["auto", "image", "preview"]
 _RUN = "Run"
@@ -81,15 +81,13 @@ def submit(
         # A part of the suite was published. More may be some day, and the same command shall run the same.
         tasks = ",".join(str(task.index) for task in found)
     chosen = chosen or choose(place)
-    planned = request.make_plan(asked, found, chosen.site)
     rerun = rerun_line(
-        planned, asked, place, tasks=tasks, base=base, allow_unfenced_network=allow_unfenced_network
+        found, asked, place, tasks=tasks, base=base, allow_unfenced_network=allow_unfenced_network
     )
-    wanted = SubmitOptions(
-        base=base,
-        allow_unfenced_network=allow_unfenced_network,
-        idempotency_key=idempotency_key,
-        build_first=build_line(
+    engine, site = chosen.engine, chosen.site
+
+    def offered(planned: Planned) -> tuple[SubmitOptions, list[Warned]]:
+        build_first = build_line(
             place,
             found.ref,
             tasks=tasks,
@@ -97,18 +95,24 @@ def submit(
             skip_refused=asked.skip_refused,
             base=base,
         )
-        if named.taskset is not None
-        else "",
-        request={"rerun": rerun},
-    )
-    warned = (*found.warnings, *chosen.engine.check(planned.plan, found, options=wanted))
+        wanted = SubmitOptions(
+            base=base,
+            allow_unfenced_network=allow_unfenced_network,
+            idempotency_key=idempotency_key,
+            build_first=build_first if named.taskset is not None else "",
+            request={"rerun": rerun},
+        )
+        return wanted, engine.check(planned.plan, found, options=wanted)
+
+    planned, (wanted, told) = request.accepted(asked, found, site, offered)
+    warned = (*planned.warnings, *told)
     if not as_json:
         output.line(first_line(chosen))
         output.warnings(warned)
     if dry_run:
         from argo_harbor.cli.dry_run import show_dry_run
 
-        return show_dry_run(planned, chosen.engine, wanted, warned, as_json=as_json)
+        return show_dry_run(planned, engine, wanted, warned, as_json=as_json)
     return _Submission(planned, chosen, wanted, warned, place, as_json).run(watch=watch, wait=wait)
 
 
@@ -197,7 +201,7 @@ def follow_line(place: Place, engine: str) -> str:
 
 
 def rerun_line(
-    planned: Planned,
+    taskset: Taskset,
     asked: Request,
     place: Place,
     *,
@@ -208,7 +212,7 @@ def rerun_line(
     """The command that runs the same again from the store: every setting that changes the plan is in it."""
     from argo_harbor.cli.build_inputs import build_flags, build_inputs
 
-    words = ["runs", "submit", "--taskset", planned.taskset.ref]
+    words = ["runs", "submit", "--taskset", taskset.ref]
     flags: list[tuple[str, object]] = [
         ("--tasks", tasks),
         ("--agent", asked.agent),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from argo_harbor.bundle.images import image_states
@@ -52,7 +52,8 @@ def check_images(plan: BuildPlan, taskset: Taskset, choose: Callable[[], ChosenB
     tasks = {task.name: task for task in taskset.tasks}
     findings: list[Finding] = []
     for planned in plan.images:
-        findings += image_findings(planned.image, tasks[planned.task], base.kind)
+        found = list(image_findings(planned.image, tasks[planned.task], base.kind))
+        findings += [replace(finding, task=task) for task in planned.tasks for finding in found]
     if findings:
         raise Refused.of(findings)
     unavailable = sandbox_available(None)

@@ -33,7 +33,9 @@ class Published(NamedTuple):
 def publish(
     plan: RunPlan, taskset: Taskset, store: Store, *, workflows: Sequence[AnyWorkflow] = ()
 ) -> Published:
-    """Publish the archives of all tasks that run, the taskset's manifest, then the plan.
+    """Publish the archives of all tasks of the plan, the taskset's manifest, then the plan.
+
+    Also those of tasks that were left out: from the store, the same command shall find the same.
 
     `workflows` is what the plan compiles to. Where that is a parent and its parts, the parent's steps read
     the parts from the store.
@@ -41,7 +43,7 @@ def publish(
     Raises: as `publish_taskset`.
     """
     tasks = {task.index: task for task in taskset.tasks}
-    run = replace(taskset, tasks=tuple(tasks[part.index] for part in plan.parts))
+    run = replace(taskset, tasks=tuple(tasks[entry.index] for entry in plan.head.tasks))
     published = publish_taskset(run, store)
     for number, part in enumerate(workflows[1:]):
         _replace(layout.plan_part(plan.digest, number), to_yaml(part).encode(), store)

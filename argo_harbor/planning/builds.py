@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from argo_harbor.errors import Finding, Refused, UsageError
 from argo_harbor.model.build import BuildInputs
@@ -32,11 +32,13 @@ def plan_builds(
     inputs: BuildInputs | None = None,
     cap: int = BUILDS_AT_ONCE,
     skip_refused: bool = False,
+    refused: Mapping[str, Sequence[Finding]] | None = None,
 ) -> BuildPlan:
     """Every image of the selected tasks that has to be built, each once, in the order of the tasks.
 
     `profile` only says which ranges builds may not reach. A task with prebuilt images brings none. With
     `skip_refused` a task that is refused stands in the plan with its reason, and the others are built.
+    `refused` brings what whoever shall build found wrong with tasks, by their names.
 
     Raises:
         Refused: with every finding of the settings, or else of every refused task, unless these are skipped
@@ -50,20 +52,20 @@ def plan_builds(
     if request.findings:
         raise Refused.of(request.findings, what="request")
     planner = ImagePlanner(platform.registry, platform.base_image_mirror, given)
-    refused: dict[str, list[Finding]] = {}
+    left_out: dict[str, list[Finding]] = {}
     users: dict[str, list[tuple[Task, str, ImagePlan]]] = {}
     tasks = sorted(taskset.tasks, key=lambda task: task.index)
     for task in tasks:
         report = Report(task)
         sides = list(_sides(task, planner, report))
-        if report.findings:
-            refused[task.name] = report.findings
+        if findings := [*report.findings, *(refused or {}).get(task.name, ())]:
+            left_out[task.name] = findings
             continue
         for side, image in sides:
             if image.key:
                 users.setdefault(image.key, []).append((task, side, image))
-    if refused and not (skip_refused and len(refused) < len(tasks)):
-        raise Refused.of(finding for findings in refused.values() for finding in findings)
+    if left_out and not (skip_refused and len(left_out) < len(tasks)):
+        raise Refused.of(finding for findings in left_out.values() for finding in findings)
     return BuildPlan(
         taskset=taskset.ref,
         platform=platform.model_copy(update={"built_in": False}),
@@ -71,7 +73,7 @@ def plan_builds(
         cap=cap,
         build_seconds=max(BUILD_SECONDS, math.ceil(max(map(build_seconds, tasks)))),
         images=tuple(_planned(found) for found in users.values()),
-        skipped={name: Skipped.of(findings) for name, findings in refused.items()},
+        skipped={name: Skipped.of(findings) for name, findings in left_out.items()},
     )
 
 

@@ -7,7 +7,7 @@ the engine are made later (`planning.local`, `planning.argo`), because one plan 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from argo_harbor.errors import Finding, Refused, UsageError
 from argo_harbor.model.plan import Grants, Limits, PlanHead, RunPlan, Skipped, TaskEntry, TaskPlan, TasksetRef
@@ -40,12 +40,14 @@ def plan(
     platform: Platform | None = None,
     profile: Profile | None = None,
     skip_refused: bool = False,
+    refused: Mapping[str, Sequence[Finding]] | None = None,
 ) -> RunPlan:
     """Plan a run of the taskset's selected tasks.
 
     `platform` defaults to the built-in one. `profile` is the loaded profile; without it the name comes from
     the spec or the platform, and only `closed` is known without reading a file. With `skip_refused` a task
-    that cannot run stands in the plan with its reason, and the others run.
+    that cannot run stands in the plan with its reason, and the others run. `refused` brings what whoever
+    shall run the plan found wrong with tasks, by their names.
 
     Raises:
         Refused: with every finding of the request, or else of every task that cannot run.
@@ -65,16 +67,16 @@ def plan(
 
     tasks = sorted(taskset.tasks, key=lambda task: task.index)
     parts: list[TaskPlan] = []
-    refused: dict[int, list[Finding]] = {}
+    left_out: dict[int, list[Finding]] = {}
     for task in tasks:
         report = Report(task)
         part = planner.plan(task, report)
-        if report.findings:
-            refused[task.index] = report.findings
+        if findings := [*report.findings, *(refused or {}).get(task.name, ())]:
+            left_out[task.index] = findings
         else:
             parts.append(part)
-    if refused and not (skip_refused and parts):
-        raise Refused.of(finding for findings in refused.values() for finding in findings)
+    if left_out and not (skip_refused and parts):
+        raise Refused.of(finding for findings in left_out.values() for finding in findings)
 
     return RunPlan(
         head=PlanHead(
@@ -97,7 +99,7 @@ def plan(
             platform=platform.model_copy(update={"built_in": False}),
             denied=planner.denied,
             publication=_publication(spec, taskset),
-            tasks=_entries(tasks, parts, refused),
+            tasks=_entries(tasks, parts, left_out),
         ),
         parts=tuple(parts),
         taskset=taskset,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -129,6 +130,44 @@ def test_a_part_of_a_suite_is_built_and_run_by_the_same_ref(program: Program, su
     assert "2 of 3 tasks of suite were never published and are left out" in ran.stderr
     # Whatever is published later: the same line runs the same.
     assert "--tasks 1 " in next(line for line in ran.stdout.splitlines() if line.startswith("Rerun"))
+
+
+def test_tasks_that_this_machine_refuses_are_left_out_and_named(program: Program, suite: Path) -> None:
+    repair(suite)
+    dockerfile = suite / "reward-txt" / "environment" / "Dockerfile"
+    dockerfile.write_text(dockerfile.read_text() + "EXPOSE 80\n")
+    twin = Path(shutil.copytree(suite / "reward-txt", suite / "twin"), "task.toml")
+    twin.write_text(twin.read_text().replace("reward-txt", "twin"))
+    shutil.copytree(EXAMPLES / "compose" / "ask-a-server", suite / "ask-a-server")
+    refused = ["ask-a-server", "reward-txt", "twin"]
+    build = ("--wait", *LOCAL, *PREVIEW)
+    ref = ref_of(create(program, suite))
+    stopped = program("tasksets", "build-images", ref, *build, "--json")
+    assert (stopped.status, stopped.error["code"]) == (3, "preview_unsupported")
+    assert [name(item["task"]) for item in stopped.error["items"]] == refused
+    built = program("tasksets", "build-images", ref, *build, "--skip-refused", "--json")
+    assert built.status == 0, built.stderr
+    document = built.json("build-images-document-1")
+    assert [name(item["task"]) for item in document["skipped"]] == refused
+    assert {image["state"] for image in document["images"]} == {"ready"}
+
+    submit = ("runs", "submit", "--agent", "oracle", *LOCAL, *PREVIEW, "--skip-refused")
+    from_folder = program(*submit, "--harbor-dir", suite)
+    assert from_folder.status == 0, from_folder.stderr
+    for task, code in (("twin", "preview_unsupported"), ("ask-a-server", "invalid_compose_file")):
+        assert f"warning[{code}]: argo-harbor-examples/{task}: left out: " in from_folder.stderr
+    assert "Coverage: 2 of 5 scored, 0 failed, 3 missing" in from_folder.stdout
+    (rerun,) = [line for line in from_folder.stdout.splitlines() if line.startswith("Rerun these tasks: ")]
+    again = program(*shlex.split(rerun.removeprefix("Rerun these tasks: "))[1:], "--json")
+    assert again.status == 0, again.stderr
+    by_ref = program(*submit, "--taskset", ref, "--json")
+    assert by_ref.status == 0, by_ref.stderr
+    runs = program("runs", "list", *LOCAL, "--json").json("runs-document-1")["runs"]
+    assert (len(runs), len({run["plan_digest"] for run in runs})) == (3, 1)
+
+
+def name(task: str) -> str:
+    return task.rpartition("/")[2]
 
 
 def test_listing_tasks_changes_nothing(program: Program, suite: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from argo_harbor.errors import Refused, UsageError
+from argo_harbor.errors import Finding, Refused, UsageError
 from argo_harbor.model.build import BuildInputs
 from argo_harbor.model.build_plan import BuildPlan
 from argo_harbor.model.taskset import ImageSource, Task, Taskset
@@ -84,6 +84,10 @@ def test_a_refused_task_can_be_left_out_and_shares_no_image_with_the_others() ->
     found = plan_builds(suite, platform=SITE, profile=OPEN, skip_refused=True)
     assert [(name, why.code) for name, why in found.skipped.items()] == [("acme/a", "env_not_granted")]
     assert [(each.task, each.tasks) for each in found.images] == [("acme/b", ("acme/b",))]
+    more = {"acme/b": [Finding("preview_unsupported", "no", task="acme/b")]}
+    with pytest.raises(Refused) as refused:
+        plan_builds(suite, platform=SITE, profile=OPEN, skip_refused=True, refused=more)
+    assert [item.code for item in refused.value.items] == ["env_not_granted", "preview_unsupported"]
     assert BuildPlan.from_json(found.canonical()) == found
 
 

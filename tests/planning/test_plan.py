@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argo_harbor.errors import Refused, UsageError
+from argo_harbor.errors import Finding, Refused, UsageError
 from argo_harbor.model.plan import PlanHead, RunPlan, TaskPlan
 from argo_harbor.model.platform import Platform
 from argo_harbor.model.profile import Profile
@@ -225,6 +225,20 @@ def test_skipped_tasks_stand_in_the_plan_with_their_reason() -> None:
     assert made.head.canary == (5,)
     with pytest.raises(KeyError):
         made.part(0)
+
+
+def test_who_shall_run_the_plan_may_refuse_tasks_too() -> None:
+    whole = make_taskset(*(make_task(f"acme/t{n}", index=n) for n in range(3)))
+    names = [task.name for task in whole.tasks]
+    no = {names[1]: [Finding("local_user_unsupported", "names a user", task=names[1])]}
+    with pytest.raises(Refused) as caught:
+        plan(whole, spec(), platform=SITE, profile=OPEN, refused=no)
+    assert list(caught.value.items) == no[names[1]]
+    made = plan(whole, spec(), platform=SITE, profile=OPEN, skip_refused=True, refused=no)
+    assert [part.name for part in made.parts] == [names[0], names[2]]
+    skipped = made.head.tasks[1].skipped
+    assert skipped is not None
+    assert (skipped.code, skipped.message) == ("local_user_unsupported", "names a user")
 
 
 def test_when_every_task_is_refused_there_is_nothing_to_skip_to() -> None:
