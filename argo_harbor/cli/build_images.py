@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from argo_harbor.model.build import BuildInputs
     from argo_harbor.model.build_plan import BuildPlan
     from argo_harbor.model.documents import BuildImagesDocument, ImageInfo, Item
+    from argo_harbor.planning.report import Refusals
 
 LAST_LINES = 10
 """Of the output of a build that failed; `--json` has what was kept of it."""
@@ -46,7 +47,7 @@ def build_images(
 ) -> int:
     """Build the images of a published taskset: what is not ready, and what failed before."""
     from argo_harbor.cli.build_inputs import build_inputs, build_line, selected
-    from argo_harbor.cli.refused import Refusals, without_refused
+    from argo_harbor.cli.refused import without_refused
     from argo_harbor.planning.builds import BUILDS_AT_ONCE, plan_builds
     from argo_harbor.sources.stored import StoredSource
 
@@ -55,12 +56,13 @@ def build_images(
     engine, site = chosen.engine, chosen.site
     taskset = StoredSource(ref, engine.store).load(tasks)
     output.warnings(taskset.warnings)
+    profile = site.profile()
 
     def planned(refused: Refusals) -> BuildPlan:
         return plan_builds(
             taskset,
             platform=site.platform,
-            profile=site.profile(),
+            profile=profile,
             inputs=inputs,
             cap=max_concurrent or BUILDS_AT_ONCE,
             skip_refused=skip_refused,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from argo_harbor.errors import Finding, Refused
-
-Refusals = dict[str, list[Finding]]
-"""What was found wrong with tasks, by their names."""
+from argo_harbor.planning.report import Refusals
 
 _OF_STATE = frozenset({"image_not_built"})
 """Refusals that say what to do first, and nothing against the tasks."""
@@ -21,21 +19,15 @@ def without_refused[Made, Answer](
     `make` is given what was refused so far. Raises Refused where nothing may be left out, or nothing of it
     would help.
     """
-    refused: Refusals = {}
+    refused: dict[str, list[Finding]] = {}
     while True:
         made = make(refused)
         try:
             return made, use(made)
         except Refused as refusal:
-            more: Refusals = {}
+            more: dict[str, list[Finding]] = {}
             for item in refusal.items:
                 more.setdefault(item.task, []).append(item)
-            if (
-                not skip
-                or refusal.code in _OF_STATE
-                or not more
-                or "" in more
-                or more.keys() <= refused.keys()
-            ):
+            if not skip or refusal.code in _OF_STATE or "" in more or more.keys() <= refused.keys():
                 raise
             refused |= more

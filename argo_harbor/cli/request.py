@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from argo_harbor.cli import output
 from argo_harbor.cli.options import NewSource, Request, Source
-from argo_harbor.cli.refused import Refusals, without_refused
 from argo_harbor.errors import UsageError
 
 if TYPE_CHECKING:
     from argo_harbor.model.plan import RunPlan
     from argo_harbor.model.spec import RunSpec
     from argo_harbor.model.taskset import Taskset, Warned
+    from argo_harbor.planning.report import Refusals
     from argo_harbor.settings.site import Site
     from argo_harbor.sources.source import TaskSource
     from argo_harbor.store.base import Store
@@ -99,25 +99,25 @@ def accepted[Answer](
 ) -> tuple[Planned, Answer]:
     """Plan a run of the taskset as the flags say, under a site's settings, and put the plan to use, without
     the tasks that this refuses where the flags say so. Raises UsageError, Refused."""
-    return without_refused(
-        lambda refused: _plan(request, taskset, site, refused), use, skip=request.skip_refused
-    )
-
-
-def _plan(request: Request, taskset: Taskset, site: Site, refused: Refusals) -> Planned:
+    from argo_harbor.cli.refused import without_refused
     from argo_harbor.planning.plan import plan
 
+    # Read once: the request file may be a pipe.
     spec = _with_builds(_published(read_request(request), request), request)
     profile = site.profile(spec.execution.sandbox.profile)
-    made = plan(
-        taskset,
-        spec,
-        platform=site.platform,
-        profile=profile,
-        skip_refused=request.skip_refused,
-        refused=refused,
-    )
-    return Planned(made, taskset, spec, site)
+
+    def planned(refused: Refusals) -> Planned:
+        made = plan(
+            taskset,
+            spec,
+            platform=site.platform,
+            profile=profile,
+            skip_refused=request.skip_refused,
+            refused=refused,
+        )
+        return Planned(made, taskset, spec, site)
+
+    return without_refused(planned, use, skip=request.skip_refused)
 
 
 def _published(spec: RunSpec, request: Request) -> RunSpec:

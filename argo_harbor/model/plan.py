@@ -5,14 +5,12 @@ The head (`plan.json`, `PlanHead`) names every task with the digest of its part;
 and content-addressed: the plan's digest is the SHA-256 of the head.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from argo_harbor.errors import Finding
 from argo_harbor.model.base import Model
 from argo_harbor.model.platform import Platform
 from argo_harbor.model.profile import Profile
@@ -243,11 +241,6 @@ class Skipped(Model):
 
     code: str
     message: str
-
-    @classmethod
-    def of(cls, findings: Sequence[Finding]) -> Self:
-        """By the first of what was found wrong with the task."""
-        return cls(code=findings[0].code, message=findings[0].message)
 
 
 class TaskEntry(Model):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from types import MappingProxyType
 
-from argo_harbor.errors import Finding, Refused, UsageError
+from argo_harbor.errors import Refused, UsageError
 from argo_harbor.model.build import BuildInputs
 from argo_harbor.model.build_plan import BuildPlan, PlannedImage
-from argo_harbor.model.plan import ImagePlan, Skipped
+from argo_harbor.model.plan import ImagePlan
 from argo_harbor.model.platform import Platform
 from argo_harbor.model.profile import Profile
 from argo_harbor.model.taskset import Task, Taskset
 from argo_harbor.planning.build_inputs import merged_inputs
 from argo_harbor.planning.images import ImagePlanner
 from argo_harbor.planning.network import denied_ranges
-from argo_harbor.planning.report import Report
+from argo_harbor.planning.report import LeftOut, Refusals, Report
 from argo_harbor.planning.services import service_images
 
 BUILD_SECONDS = 2100
@@ -32,7 +33,7 @@ def plan_builds(
     inputs: BuildInputs | None = None,
     cap: int = BUILDS_AT_ONCE,
     skip_refused: bool = False,
-    refused: Mapping[str, Sequence[Finding]] | None = None,
+    refused: Refusals = MappingProxyType({}),
 ) -> BuildPlan:
     """Every image of the selected tasks that has to be built, each once, in the order of the tasks.
 
@@ -52,20 +53,18 @@ def plan_builds(
     if request.findings:
         raise Refused.of(request.findings, what="request")
     planner = ImagePlanner(platform.registry, platform.base_image_mirror, given)
-    left_out: dict[str, list[Finding]] = {}
+    left_out = LeftOut(refused)
     users: dict[str, list[tuple[Task, str, ImagePlan]]] = {}
     tasks = sorted(taskset.tasks, key=lambda task: task.index)
     for task in tasks:
         report = Report(task)
         sides = list(_sides(task, planner, report))
-        if findings := [*report.findings, *(refused or {}).get(task.name, ())]:
-            left_out[task.name] = findings
+        if left_out.takes(task, report):
             continue
         for side, image in sides:
             if image.key:
                 users.setdefault(image.key, []).append((task, side, image))
-    if left_out and not (skip_refused and len(left_out) < len(tasks)):
-        raise Refused.of(finding for findings in left_out.values() for finding in findings)
+    left_out.check(tasks, skip=skip_refused)
     return BuildPlan(
         taskset=taskset.ref,
         platform=platform.model_copy(update={"built_in": False}),
@@ -73,7 +72,7 @@ def plan_builds(
         cap=cap,
         build_seconds=max(BUILD_SECONDS, math.ceil(max(map(build_seconds, tasks)))),
         images=tuple(_planned(found) for found in users.values()),
-        skipped={name: Skipped.of(findings) for name, findings in left_out.items()},
+        skipped=left_out.skipped(),
     )
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from argo_harbor.errors import Finding, Refused, UsageError
+from argo_harbor.errors import Refused, UsageError
 from argo_harbor.model.plan import Grants, Limits, PlanHead, RunPlan, Skipped, TaskEntry, TaskPlan, TasksetRef
 from argo_harbor.model.platform import BUILT_IN, Platform
 from argo_harbor.model.profile import Profile
@@ -24,7 +25,7 @@ from argo_harbor.planning.images import ImagePlanner
 from argo_harbor.planning.names import dag_names
 from argo_harbor.planning.network import Networks, allowed_hosts
 from argo_harbor.planning.profiles import CLOSED, default_profile_name
-from argo_harbor.planning.report import Report
+from argo_harbor.planning.report import LeftOut, Refusals, Report
 from argo_harbor.planning.resources import Sizes
 from argo_harbor.planning.services import ServicePlanner, taken_names
 from argo_harbor.planning.tasks import TaskPlanner
@@ -40,7 +41,7 @@ def plan(
     platform: Platform | None = None,
     profile: Profile | None = None,
     skip_refused: bool = False,
-    refused: Mapping[str, Sequence[Finding]] | None = None,
+    refused: Refusals = MappingProxyType({}),
 ) -> RunPlan:
     """Plan a run of the taskset's selected tasks.
 
@@ -67,16 +68,13 @@ def plan(
 
     tasks = sorted(taskset.tasks, key=lambda task: task.index)
     parts: list[TaskPlan] = []
-    left_out: dict[int, list[Finding]] = {}
+    left_out = LeftOut(refused)
     for task in tasks:
         report = Report(task)
         part = planner.plan(task, report)
-        if findings := [*report.findings, *(refused or {}).get(task.name, ())]:
-            left_out[task.index] = findings
-        else:
+        if not left_out.takes(task, report):
             parts.append(part)
-    if left_out and not (skip_refused and parts):
-        raise Refused.of(finding for findings in left_out.values() for finding in findings)
+    left_out.check(tasks, skip=skip_refused)
 
     return RunPlan(
         head=PlanHead(
@@ -99,7 +97,7 @@ def plan(
             platform=platform.model_copy(update={"built_in": False}),
             denied=planner.denied,
             publication=_publication(spec, taskset),
-            tasks=_entries(tasks, parts, left_out),
+            tasks=_entries(tasks, parts, left_out.skipped()),
         ),
         parts=tuple(parts),
         taskset=taskset,
@@ -197,14 +195,13 @@ def _limits(spec: RunSpec, profile: Profile, tasks: Sequence[Task], parts: Seque
 
 
 def _entries(
-    tasks: Sequence[Task], parts: Sequence[TaskPlan], refused: dict[int, list[Finding]]
+    tasks: Sequence[Task], parts: Sequence[TaskPlan], skipped: Mapping[str, Skipped]
 ) -> tuple[TaskEntry, ...]:
     digests = {part.index: part.content_digest() for part in parts}
     entries = []
     for task, dag_name in zip(tasks, dag_names([task.name for task in tasks]), strict=True):
-        if task.index in refused:
-            skipped = Skipped.of(refused[task.index])
-            entries.append(TaskEntry(index=task.index, name=task.name, skipped=skipped))
+        if task.name in skipped:
+            entries.append(TaskEntry(index=task.index, name=task.name, skipped=skipped[task.name]))
         else:
             part = digests[task.index]
             entries.append(TaskEntry(index=task.index, name=task.name, dag_name=dag_name, part=part))

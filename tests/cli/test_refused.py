@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
+
 import pytest
 
-from argo_harbor.cli.refused import Refusals, without_refused
+from argo_harbor.cli.refused import without_refused
 from argo_harbor.errors import Finding, Refused
+from argo_harbor.planning.report import Refusals
+from tests.cli.conftest import Command
+from tests.engines.suite import write_task
 
 
 def finding(task: str, code: str = "local_user_unsupported") -> Finding:
@@ -71,3 +78,22 @@ def test_a_refusal_that_names_the_same_tasks_again_ends_it() -> None:
 
     with pytest.raises(Refused):
         without_refused(rest, use, skip=True)
+
+
+def test_a_request_that_comes_through_a_pipe_is_read_once(argo_harbor: Command, tmp_path: Path) -> None:
+    write_task(tmp_path / "suite", "fine")
+    config = write_task(tmp_path / "suite", "other") / "task.toml"
+    config.write_text(config.read_text().replace("[agent]", '[agent]\nuser = "nobody"'))
+    reader, writer = os.pipe()
+    os.write(writer, json.dumps({"spec": {"target": {"source": {"name": "nop"}}}, "execution": {}}).encode())
+    os.close(writer)
+    place = ("--engine", "local", "--base", "preview", "--dry-run", "--json")
+    flags = ("--harbor-dir", tmp_path / "suite", "--spec-file", f"/dev/fd/{reader}", "--skip-refused")
+    done = argo_harbor("runs", "submit", *flags, *place)
+    os.close(reader)
+    assert done.status == 0, done.stderr
+    warned = done.json("dry-run-document-1")["warnings"]
+    assert [(item["task"], item["code"]) for item in warned] == [
+        ("other", "local_user_unsupported"),
+        ("", "network_narrowed"),
+    ]

@@ -124,6 +124,7 @@ def test_a_variable_that_nobody_grants_is_refused() -> None:
     ]
     assert "spec.target.env" in found[0].hint
     assert "TOKEN: host:TOKEN" in found[0].hint
+    assert "lit:VALUE" in found[0].hint
 
 
 def test_a_variable_of_the_runner_s_container_reaches_main_only() -> None:
